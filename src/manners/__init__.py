@@ -1,0 +1,79 @@
+"""manners: know what you may fetch, how fast, and prove it.
+
+Importing the package loads the standard library only, and little of it; each public name is
+loaded when it is first used.
+
+>>> import manners
+>>> robots = manners.parse("User-agent: *\\nDisallow: /private/")
+>>> robots.allowed("https://example.com/private/x", agent="MyBot")
+False
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from manners import errors as errors
+    from manners import robots as robots
+    from manners import urls as urls
+    from manners.errors import InvalidURL, MannersError, MissingExtra
+    from manners.robots.agents import product_token
+    from manners.robots.dialects import Dialect
+    from manners.robots.groups import Group, Rule
+    from manners.robots.lines import lines
+    from manners.robots.policy import Policy, Robots, parse
+    from manners.robots.verdict import Reason, Verdict
+
+    __version__: str
+
+__all__ = [
+    "Dialect",
+    "Group",
+    "InvalidURL",
+    "MannersError",
+    "MissingExtra",
+    "Policy",
+    "Reason",
+    "Robots",
+    "Rule",
+    "Verdict",
+    "lines",
+    "parse",
+    "product_token",
+]
+
+_HOME = {
+    "Dialect": "manners.robots.dialects",
+    "Group": "manners.robots.groups",
+    "InvalidURL": "manners.errors",
+    "MannersError": "manners.errors",
+    "MissingExtra": "manners.errors",
+    "Policy": "manners.robots.policy",
+    "Reason": "manners.robots.verdict",
+    "Robots": "manners.robots.policy",
+    "Rule": "manners.robots.groups",
+    "Verdict": "manners.robots.verdict",
+    "lines": "manners.robots.lines",
+    "parse": "manners.robots.policy",
+    "product_token": "manners.robots.agents",
+}
+_MODULES = ("errors", "robots", "urls")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+    elif name in _MODULES:
+        value = import_module(f"manners.{name}")
+    elif name == "__version__":
+        from importlib.metadata import version
+
+        value = version("manners")
+    else:
+        raise AttributeError(f"module 'manners' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_MODULES, "__version__"})

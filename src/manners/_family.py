@@ -1,0 +1,29 @@
+"""Families: a folder in which each module is one member, found by its name.
+
+A new member is one new file; nothing else names it.
+"""
+
+import pkgutil
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+
+from manners.errors import UnknownName
+
+
+@cache
+def names(package: str) -> tuple[str, ...]:
+    """The members of a family, sorted, without importing any of them.
+
+    >>> "google" in names("manners.robots.dialects")
+    True
+    """
+    found = pkgutil.iter_modules(import_module(package).__path__)
+    return tuple(sorted(module.name for module in found if not module.name.startswith("_")))
+
+
+def member(package: str, family: str, name: str) -> ModuleType:
+    """The module of one member, or an error that lists the members there are."""
+    if name not in names(package):
+        raise UnknownName(family, name, names(package))
+    return import_module(f"{package}.{name}")

@@ -1,0 +1,58 @@
+"""The `manners` command. Each file in `commands` is one command; nothing else names it.
+
+Exit codes: 0 yes; 1 no, or findings; 2 usage; 3 could not decide.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from manners._text import printable
+from manners.errors import MannersError, MissingExtra
+
+USAGE = 2
+INTERRUPTED = 130  # what a shell reports for a command ended by Ctrl-C
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    try:
+        return _run(sys.argv[1:] if argv is None else list(argv))
+    except MannersError as error:
+        return _complain(str(error))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader went away, as `head` does. Python would complain once more when it flushes
+        # standard output at exit, so that goes nowhere instead.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _run(argv: list[str]) -> int:
+    try:
+        import typer
+        from typer import BadParameter
+    except ImportError:
+        raise MissingExtra("typer", "cli") from None
+    from manners.cli.app import build
+
+    # Typer exports one kind of usage error, and from 0.28 on has its own copy of click; the class
+    # that knows how to put any of them into words is above that one.
+    usage_error: Any = next(kind for kind in BadParameter.__mro__ if "ClickEx" in kind.__name__)
+    command = typer.main.get_command(build())
+    try:
+        code = command.main(argv or ["--help"], "manners", standalone_mode=False)
+        sys.stdout.flush()
+    except usage_error as error:
+        return _complain(error.format_message())
+    except typer.Abort:
+        return INTERRUPTED
+    return code if isinstance(code, int) else 0
+
+
+def _complain(message: str) -> int:
+    one_line = " ".join(message.split())
+    print(f"manners: {printable(one_line)}", file=sys.stderr)
+    return USAGE

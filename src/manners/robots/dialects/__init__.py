@@ -1,0 +1,130 @@
+"""Dialects: the ways in which a robots.txt is read, as data, one file each.
+
+Where implementations disagree, RFC 9309 is the default and another reading is a dialect. The
+engine never asks which dialect it has; it does what the fields below say.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, cast
+
+from manners import _family
+from manners.robots.agents import Select
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """One way to read a robots.txt, as data.
+
+    >>> get("google").wildcards
+    True
+    >>> mine = get("rfc9309").but(name="mine", index_html=True)
+    """
+
+    name: str
+    summary: str
+    """One line for people choosing a dialect."""
+
+    # How a line is read.
+    keys: Literal["misspelt", "exact", "prefix"]
+    """Which keys are known: names and common misspellings, names only, or (Google) any key that
+    begins with one of them."""
+    rules: tuple[str, ...]
+    """The keys that make rules; an Allow line means nothing where only Disallow is listed."""
+    colon_optional: bool
+    """Two words with white space between them are a key and a value."""
+    utf16: bool
+    """A file that begins with a UTF-16 byte order mark is decoded."""
+    size_limit: bool
+    """The limit given to `parse` holds."""
+
+    # How lines become groups.
+    record_end: Literal["rule", "blank", "agent"]
+    """What ends a group besides a User-agent line after a rule: nothing, also a blank line, or
+    also a blank line and any User-agent line."""
+    rules_without_agent: Literal["nobody", "everybody"]
+    """Whose rules those before the first User-agent line are."""
+
+    # Whose group it is.
+    agent_key: Callable[[str], str | None]
+    """What a User-agent line is compared by: `*` for everybody, None when it names nobody."""
+    own_key: Callable[[str], str | None]
+    """What the agent passed is compared by; None when it has no name."""
+    select: Select
+    """Chooses the groups for an agent."""
+    empty_section_falls_back: bool
+    """An agent's own groups count as absent when they have no rule."""
+    token_from_header: bool
+    """The command and the client cut a User-Agent header to its product token themselves."""
+
+    # How a rule is matched.
+    empty_rule: Literal["no-rule", "allows"]
+    """An Allow or Disallow without a value is no rule, or a rule that allows everything."""
+    normalise_pattern: Callable[[bytes, str | None], bytes | None]
+    """A rule's value and the file's URL to the pattern; None drops the rule."""
+    normalise_path: Callable[[str], str]
+    """A URL's raw path and query to what patterns are compared with, one character a byte."""
+    wildcards: bool
+    """`*` and a final `$` are operators."""
+    rank: Literal["longest", "allow-first", "first"]
+    """Which of several matching rules decides."""
+    index_html: bool
+    """`Allow: /dir/index.html` also allows `/dir/`."""
+    robots_txt_allowed: bool
+    """/robots.txt itself is always allowed."""
+    own_server_only: bool
+    """A file whose URL is known says nothing about another server's URLs."""
+    max_rules: int | None
+    """A file with more rules than this allows everything."""
+
+    def but(self, **changes: Any) -> "Dialect":
+        """The same dialect with some fields changed."""
+        return replace(self, **changes)
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        # A dialect of this package travels as its name, so that a pickle survives a release that
+        # adds a field; a user's own travels field by field.
+        if self.name in names() and get(self.name) == self:
+            return get, (self.name,)
+        return _restore, ({name: getattr(self, name) for name in self.__slots__},)
+
+
+def names() -> tuple[str, ...]:
+    """The names of the dialects there are.
+
+    >>> names()
+    ('audit', 'google', 'rfc9309', 'robotrules', 'scanner', 'specificity')
+    """
+    return _family.names(__name__)
+
+
+def get(dialect: str | Dialect) -> Dialect:
+    """The dialect of this name; a `Dialect` is returned as it is.
+
+    >>> get("rfc9309").rank
+    'longest'
+    """
+    if isinstance(dialect, Dialect):
+        return dialect
+    return cast(Dialect, _family.member(__name__, "dialect", dialect).DIALECT)
+
+
+def describe(dialect: Dialect) -> dict[str, str]:
+    """Every field of a dialect in words.
+
+    >>> describe(get("google"))["normalise_path"]
+    'raw_path'
+    """
+    return {each.name: _in_words(getattr(dialect, each.name)) for each in fields(dialect)}
+
+
+def _in_words(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return "none" if value is None else str(getattr(value, "__name__", value))
+
+
+def _restore(fields: dict[str, Any]) -> Dialect:
+    return Dialect(**fields)

@@ -1,0 +1,403 @@
+"""Patterns: how rules and paths are made comparable, and which of many rules matches a path.
+
+*Making comparable.* A path on its way to the matcher is a string with one character for each byte
+(Latin-1 of its UTF-8), so that comparing strings compares bytes; an ASCII path is itself.
+
+*Matching.* Rules are numbered by rank, and the verdict is the highest rank that matches. A rule
+without `*` is a literal: the literals that begin a path form a chain, each a beginning of the
+next, and a binary search finds the end of that chain. A rule with `*` hangs on the literal before
+its first `*` and is tried only where that literal matched; its pieces are then found leftmost
+first, which never backtracks. No answer is remembered.
+"""
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from manners import urls
+from manners._text import to_bytes, to_text
+from manners.errors import InvalidURL
+from manners.robots.groups import Rule
+
+if TYPE_CHECKING:
+    from manners.robots.dialects import Dialect
+
+# RFC 3986: unreserved and reserved characters, less `*` and `$`, which RFC 9309 section 2.2.3
+# makes operators. Everything else has no place in a URL unless percent-encoded.
+_UNRESERVED = rb"A-Za-z0-9\-._~"
+_SAFE = _UNRESERVED + rb"/:?#\[\]@!&'()+,;="
+
+_PERCENT = re.compile(rb"%([0-9A-Fa-f]{2})")
+_IS_UNRESERVED = re.compile(rb"[" + _UNRESERVED + rb"]").fullmatch
+_PLAIN_PATH = re.compile(rf"[{_SAFE.decode()}]*+").fullmatch
+
+
+# Making comparable: patterns are bytes with the URL of their file, paths are strings.
+
+
+def rfc_pattern(value: bytes, url: str | None) -> bytes | None:
+    r"""RFC 9309: `*` and a final `$` are operators, `$` elsewhere is a character.
+
+    >>> rfc_pattern(b"/caf\xc3\xa9/%7Ejoe/$5*$", None)
+    b'/caf%C3%A9/~joe/%245*$'
+    """
+    body, anchor = (value[:-1], b"$") if value.endswith(b"$") else (value, b"")
+    return _rfc(_NOT_SAFE_OR_STAR, body) + anchor
+
+
+def rfc_path(path: str) -> str:
+    """RFC 9309: in a URL, `*` and `$` are characters.
+
+    >>> rfc_path("/a b/%7e%2f*")
+    '/a%20b/~%2F%2A'
+    """
+    return path if _PLAIN_PATH(path) else _rfc(_NOT_SAFE, to_bytes(path)).decode("ascii")
+
+
+def literal_pattern(value: bytes, url: str | None) -> bytes | None:
+    """As `rfc_pattern`, with `*` and `$` as characters that stay as they are."""
+    return _rfc(_NOT_SAFE_OR_OPERATOR, value)
+
+
+def literal_path(path: str) -> str:
+    """As `rfc_path`, with `*` and `$` as characters that stay as they are."""
+    if _PLAIN_PATH(path):
+        return path
+    return _rfc(_NOT_SAFE_OR_OPERATOR, to_bytes(path)).decode("ascii")
+
+
+_NOT_SAFE = re.compile(rb"%([0-9A-Fa-f]{2})|[^" + _SAFE + rb"]")
+_NOT_SAFE_OR_STAR = re.compile(rb"%([0-9A-Fa-f]{2})|[^*" + _SAFE + rb"]")
+_NOT_SAFE_OR_OPERATOR = re.compile(rb"%([0-9A-Fa-f]{2})|[^*$" + _SAFE + rb"]")
+
+
+def _rfc(unsafe: re.Pattern[bytes], data: bytes) -> bytes:
+    """RFC 9309 section 2.2.2: percent-encoded octets of unreserved characters are decoded, octets
+    outside US-ASCII or with no place in a URL are encoded; `%` alone stands for itself."""
+    return unsafe.sub(_comparable, data)
+
+
+def _comparable(found: re.Match[bytes]) -> bytes:
+    if found[1] is None:
+        return b"%%%02X" % ord(found[0])
+    octet = bytes.fromhex(found[1].decode())
+    return octet if _IS_UNRESERVED(octet) else found[0].upper()
+
+
+def google_pattern(value: bytes, url: str | None) -> bytes | None:
+    r"""Google: octets outside US-ASCII are escaped, %xx is upper-cased, nothing is decoded.
+
+    >>> google_pattern(b"/SanJos\xc3\xa9/%aa", None)
+    b'/SanJos%C3%A9/%AA'
+    """
+    upper = _upper_hex(value)
+    if upper.isascii():
+        return upper
+    return _NOT_ASCII.sub(lambda found: b"%%%02X" % ord(found[0]), upper)
+
+
+_NOT_ASCII = re.compile(rb"[\x80-\xff]")
+
+
+def raw_path(path: str) -> str:
+    """Google: the bytes as they are, up to a NUL, since the matcher is handed a C string."""
+    return _one_a_byte(path).partition("\0")[0]
+
+
+def scanner_pattern(value: bytes, url: str | None) -> bytes | None:
+    r"""Seed 004: patterns with white space or a backslash are dropped, %xx is upper-cased.
+
+    >>> scanner_pattern(b"/a%2f", None), scanner_pattern(b"/a b", None)
+    (b'/a%2F', None)
+    """
+    return None if _IMPOSSIBLE(value) else _upper_hex(value)
+
+
+_IMPOSSIBLE = re.compile(rb"[\s\\]").search
+
+
+def scanner_path(path: str) -> str:
+    """Seed 004: no query, `//` is `/`, %xx upper-cased, nothing decoded.
+
+    >>> scanner_path("/a//b%2f?c=d")
+    '/a/b%2F'
+    """
+    path = re.sub("//+", "/", path.partition("?")[0])
+    return _one_a_byte(path) if "%" not in path else _upper_hex(to_bytes(path)).decode("latin-1")
+
+
+def resolved_pattern(value: bytes, url: str | None) -> bytes | None:
+    """WWW::RobotRules: the value may be a URL or a relative path; another server's is dropped.
+
+    Where the file came from is needed to tell; when it is not known, a URL counts as ours.
+
+    >>> resolved_pattern(b"http://example.com/a", "http://example.com/robots.txt")
+    b'/a'
+    >>> resolved_pattern(b"http://example.org/a", "http://example.com/robots.txt") is None
+    True
+    """
+    text = to_text(value)
+    if _HAS_SCHEME(text) or text.startswith("//"):
+        text = text if url is None or _HAS_SCHEME(text) else url.partition("//")[0] + text
+        try:
+            if url is not None and urls.origin(text) != urls.origin(url):
+                return None
+        except InvalidURL:
+            return None
+        text = urls.match_path(text)
+    elif text and text[0] != "/":
+        text = _relative(text, urls.match_path(url or "/robots.txt"))
+    return _escape(to_bytes(text))
+
+
+_HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:").match
+
+
+def _relative(text: str, base: str) -> str:
+    base_path = base.partition("?")[0]
+    if text.startswith("?"):
+        return base_path + text
+    path, mark, query = text.partition("?")
+    kept: list[str] = []
+    segments = (base_path.rpartition("/")[0] + "/" + path).split("/")[1:]
+    for segment in segments:
+        if segment == ".." and kept:
+            kept.pop()
+        elif segment not in (".", ".."):
+            kept.append(segment)
+    if segments[-1] in (".", ".."):
+        kept.append("")
+    return "/" + "/".join(kept) + mark + query
+
+
+def escaped_path(path: str) -> str:
+    """WWW::RobotRules: what no URL may contain is escaped, the rest is left as it is."""
+    return path if _PLAIN_PATH(path) else _escape(to_bytes(path)).decode("ascii")
+
+
+def _escape(data: bytes) -> bytes:
+    return _NOT_IN_URL.sub(lambda found: b"%%%02X" % ord(found[0]), data)
+
+
+_NOT_IN_URL = re.compile(rb"[^%*$" + _SAFE + rb"]")
+
+
+def _upper_hex(data: bytes) -> bytes:
+    return _PERCENT.sub(lambda found: found[0].upper(), data) if b"%" in data else data
+
+
+def _one_a_byte(text: str) -> str:
+    return text if text.isascii() else to_bytes(text).decode("latin-1")
+
+
+# Matching.
+
+
+class _Wild(NamedTuple):
+    """A rule with `*`, apart from the literal it hangs on."""
+
+    rank: int
+    needs: str
+    """The longest piece. Most paths lack it, and that is the quickest way to know."""
+    pieces: tuple[str, ...]
+    """What stands between the stars and behind the last."""
+    end: str
+    """The piece that must end the path, for a rule with `$`; else empty."""
+    length: int
+    """The fewest characters that all of this needs."""
+
+
+def _wild(rank: int, pieces: tuple[str, ...], end: str) -> _Wild:
+    every = (*pieces, end)
+    return _Wild(rank, max(every, key=len), pieces, end, sum(map(len, every)))
+
+
+class _Wilds:
+    """The rules with `*` that hang on one literal, best first."""
+
+    __slots__ = ("by_gram", "outer", "rules", "start", "top")
+
+    GRAM = 4
+    MANY = 48
+    """From here on, looking the path's grams up is cheaper than trying every rule."""
+
+    def __init__(self, literal: str, rules: list[_Wild], outer: "_Wilds | None") -> None:
+        self.start = len(literal)
+        self.rules = sorted(rules, reverse=True)
+        self.by_gram: dict[str, list[_Wild]] = {}
+        self.outer = outer
+        """The rules of the next shorter literal that has any."""
+        self.top: int = max(self.rules[0].rank, outer.top if outer else 0)
+        """The highest rank here and further out."""
+        if len(rules) >= self.MANY:
+            self._file_by_gram()
+
+    def _file_by_gram(self) -> None:
+        """File each rule with a long enough piece under the rarest of its grams.
+
+        A path without that gram cannot match, so most rules are never looked at.
+        """
+        grams = {rule.rank: self._grams(rule) for rule in self.rules}
+        count = Counter(gram for found in grams.values() for gram in found)
+        for rule in self.rules:
+            if found := grams[rule.rank]:
+                rarest = min(found, key=lambda gram: (count[gram], gram))
+                self.by_gram.setdefault(rarest, []).append(rule)
+        self.rules = [rule for rule in self.rules if not grams[rule.rank]]
+
+    def _grams(self, rule: _Wild) -> set[str]:
+        pieces = (*rule.pieces, rule.end)
+        return {gram for piece in pieces for gram in _windows(piece, self.GRAM)}
+
+    def best(self, path: str, best: int) -> int:
+        """The highest matching rank of these rules, or `best` when none is higher."""
+        best = self._best_of(self.rules, path, best)
+        if self.by_gram:
+            # Sets: a gram that occurs many times in the path is still looked up once.
+            for gram in self.by_gram.keys() & _windows(path[self.start :], self.GRAM):
+                best = self._best_of(self.by_gram[gram], path, best)
+        return best
+
+    def _best_of(self, rules: list[_Wild], path: str, best: int) -> int:
+        """The first of these rules that matches, if it is better than `best`.
+
+        Taking each piece at its first place leaves the most room for the next, so trying a later
+        place could not help: the work is at most the length of the path for each piece.
+        """
+        room = len(path) - self.start
+        for rank, needs, pieces, end, length in rules:
+            if rank <= best:
+                break
+            if needs not in path or length > room or not path.endswith(end):
+                continue
+            place, stop = self.start, len(path) - len(end)
+            for piece in pieces:
+                place = path.find(piece, place, stop)
+                if place < 0:
+                    break
+                place += len(piece)
+            else:
+                return rank
+        return best
+
+
+def _windows(text: str, size: int) -> set[str]:
+    return {text[i : i + size] for i in range(len(text) - size + 1)}
+
+
+class _Literal:
+    """A beginning that at least one rule has, and what is known once a path has it too."""
+
+    __slots__ = ("exact", "outer", "prefix", "text", "wilds")
+
+    def __init__(self, text: str, outer: "_Literal | None") -> None:
+        self.text = text
+        self.outer = outer
+        """The longest other literal that this one begins with."""
+        self.prefix: int = outer.prefix if outer else 0
+        """The best rank among rules that match whatever follows."""
+        self.exact = 0
+        """The best rank among rules that match when nothing follows."""
+        self.wilds: _Wilds | None = outer.wilds if outer else None
+        """The rules with `*` to try, the longest literal's first."""
+
+
+class RuleSet:
+    """The rules for one agent, arranged so that a path finds the best match quickly.
+
+    >>> from manners.robots.dialects import get
+    >>> rules = RuleSet([Rule(False, "/a", 2), Rule(True, "/a/*.html$", 3)], get("rfc9309"))
+    >>> rules.ranked[rules.best("/a/b.html")].line
+    3
+    """
+
+    __slots__ = ("_literals", "_texts", "ranked")
+
+    def __init__(self, rules: Iterable[Rule], dialect: "Dialect") -> None:
+        ranked = _ranked(_with_index_html(rules, dialect), dialect)
+        self.ranked: list[Rule | None] = [None, *ranked]
+        """The rules by rank, the best last; rank 0 is no rule."""
+        prefix: dict[str, int] = {}
+        exact: dict[str, int] = {}
+        wild: dict[str, list[_Wild]] = {}
+        # Ascending: of two rules with the same literal, the later one here is the better.
+        for rank, rule in enumerate(ranked, 1):
+            literal, pieces, end = _split(_one_a_byte(rule.pattern), dialect.wildcards)
+            if pieces or end:
+                wild.setdefault(literal, []).append(_wild(rank, pieces, end or ""))
+            elif end == "":
+                exact[literal] = rank
+            else:
+                prefix[literal] = rank
+        self._texts = sorted({*prefix, *exact, *wild})
+        self._literals: list[_Literal] = []
+        outer: _Literal | None = None
+        for text in self._texts:
+            while outer is not None and not text.startswith(outer.text):
+                outer = outer.outer
+            outer = _Literal(text, outer)
+            outer.prefix = max(outer.prefix, prefix.get(text, 0))
+            outer.exact = exact.get(text, 0)
+            if text in wild:
+                outer.wilds = _Wilds(text, wild[text], outer.wilds)
+            self._literals.append(outer)
+
+    def best(self, path: str) -> int:
+        """The highest rank that matches a path; 0 when no rule does."""
+        # Of all literals up to the path in sorted order, the last is the one to start from: any
+        # literal that the path begins with is also a beginning of everything between the two.
+        place = bisect_right(self._texts, path)
+        if place == 0:
+            return 0
+        literal: _Literal | None = self._literals[place - 1]
+        while literal is not None and not path.startswith(literal.text):
+            literal = literal.outer
+        if literal is None:
+            return 0
+        best = literal.prefix
+        if literal.exact > best and len(path) == len(literal.text):
+            best = literal.exact
+        wilds = literal.wilds
+        while wilds is not None and wilds.top > best:
+            best = wilds.best(path, best)
+            wilds = wilds.outer
+        return best
+
+
+def _ranked(rules: Iterable[Rule], dialect: "Dialect") -> list[Rule]:
+    """Rules in ascending order, so that the last one that matches decides; where all else is
+    equal, the earlier line is the better one."""
+    numbered = [(len(_one_a_byte(rule.pattern)), -n, rule) for n, rule in enumerate(rules)]
+    match dialect.rank:
+        case "longest":
+            numbered.sort(key=lambda each: (each[0], each[2].allow, each[1]))
+        case "allow-first":
+            numbered.sort(key=lambda each: (each[2].allow, each[0], each[1]))
+        case "first":
+            numbered.sort(key=lambda each: each[1])
+    return [rule for _, _, rule in numbered]
+
+
+def _split(pattern: str, wildcards: bool) -> tuple[str, tuple[str, ...], str | None]:
+    """A pattern as the literal before its first `*`, the pieces between stars, and what must end
+    the path: None for a rule without `$`. A final `*` says nothing that a prefix does not."""
+    if not wildcards:
+        return pattern, (), None
+    anchored = pattern.endswith("$")
+    body = pattern[:-1] if anchored else pattern
+    stripped = body.rstrip("*")
+    literal, *pieces = stripped.split("*")
+    end = None
+    if anchored and stripped == body:
+        end = pieces.pop() if pieces else ""
+    return literal, tuple(filter(None, pieces)), end
+
+
+def _with_index_html(rules: Iterable[Rule], dialect: "Dialect") -> Iterable[Rule]:
+    for rule in rules:
+        yield rule
+        directory, slash, page = rule.pattern.rpartition("/")
+        if dialect.index_html and rule.allow and slash and page.startswith("index.htm"):
+            yield rule._replace(pattern=directory + "/$")

@@ -1,0 +1,111 @@
+"""The answer: may this agent fetch this URL, and what decided it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from manners._text import printable
+from manners.robots.groups import Rule
+
+
+class Reason(StrEnum):
+    """What a verdict rests on.
+
+    >>> print(Reason.RULE_MATCHED)
+    rule-matched
+    """
+
+    RULE_MATCHED = "rule-matched"
+    """A rule of the file matched the path, and decided."""
+    NO_RULE_MATCHED = "no-rule-matched"
+    """A group is for this agent, and none of its rules matches: allowed (RFC 9309 2.2.2)."""
+    NO_GROUP = "no-group"
+    """No group is for this agent, and there is none for `*`: allowed (RFC 9309 2.2.1)."""
+    ROBOTS_TXT_ITSELF = "robots-txt-itself"
+    """The URL is /robots.txt, which is always allowed (RFC 9309 2.2.2)."""
+    TOO_LARGE = "too-large"
+    """The file is larger than the profile reads: allowed, with a warning."""
+    TOO_MANY_RULES = "too-many-rules"
+    """The file has more rules than the dialect reads: allowed, with a warning."""
+    EXCLUDED = "excluded"
+    """The user's own settings exclude the URL."""
+    UNAVAILABLE = "unavailable"
+    """The site has no robots.txt: allowed (RFC 9309 2.3.1.3)."""
+    UNREACHABLE = "unreachable"
+    """The robots.txt could not be retrieved: disallowed (RFC 9309 2.3.1.4)."""
+    STALE_COPY = "stale-copy"
+    """The robots.txt could not be retrieved, and an earlier copy decided (RFC 9309 2.4)."""
+    NOT_RESPECTED = "not-respected"
+    """The user chose not to ask this site's robots.txt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether one agent may fetch one URL, and what decided it.
+
+    A verdict is evidence: it can be stored, compared and printed months later, so it names the
+    reason and the line instead of only saying yes or no.
+
+    >>> str(Verdict(False, Reason.RULE_MATCHED, Rule(False, "/private/", line=3)))
+    'disallowed: rule-matched, line 3: /private/'
+    """
+
+    allowed: bool
+    reason: Reason
+    rule: Rule | None = None
+    """The winning rule; None when no rule of the file took part in the decision."""
+    agent: str = ""
+    """The name of the group that was chosen, as the file writes it; empty when there was none."""
+    specificity: int = 0
+    """How that name matched: 3 exactly, 2 as a pattern or in part, 1 as `*`, 0 not at all."""
+    crawl_delay: float | None = None
+    """Seconds the site asks this agent to wait between requests."""
+    url: str = ""
+    path: str = ""
+    """The path as it was matched, after the dialect's normalisation."""
+    dialect: str = ""
+    truncated: bool = False
+    """True when the file was longer than what was read of it."""
+    retrieval: object | None = None
+    """How the file was retrieved, where this package retrieved it."""
+
+    def __bool__(self) -> bool:
+        return self.allowed
+
+    def __str__(self) -> str:
+        said = f"{'allowed' if self.allowed else 'disallowed'}: {self.reason}"
+        if self.rule is None:
+            return said
+        return f"{said}, line {self.line}: {printable(self.rule.pattern)}"
+
+    @property
+    def line(self) -> int:
+        """The number of the deciding line, counted from 1; 0 when no line decided."""
+        return self.rule.line if self.rule else 0
+
+    @property
+    def line_text(self) -> str:
+        """The deciding line as the file has it; empty when no line decided."""
+        return self.rule.text if self.rule else ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict as plain values, ready for JSON.
+
+        >>> Verdict(True, Reason.NO_GROUP, url="https://example.com/").to_dict()["reason"]
+        'no-group'
+        """
+        return {
+            "allowed": self.allowed,
+            "reason": self.reason.value,
+            "rule": self.rule._asdict() if self.rule else None,
+            "line": self.line,
+            "line_text": self.line_text,
+            "agent": self.agent,
+            "specificity": self.specificity,
+            "crawl_delay": self.crawl_delay,
+            "url": self.url,
+            "path": self.path,
+            "dialect": self.dialect,
+            "truncated": self.truncated,
+            "retrieval": self.retrieval,
+        }

@@ -1,0 +1,118 @@
+"""URLs as the rest of the package sees them: origin, robots.txt address, path to match.
+
+`match_path` is total, because a check never raises; `origin` and `robots_url` raise `InvalidURL`,
+because what they return is where a request goes.
+"""
+
+import re
+
+from manners.errors import InvalidURL
+
+_DEFAULT_PORTS = {"http": "80", "https": "443"}
+
+# Google's extraction (GetPathParamsQuery of google/robotstxt) as one pattern: two leading slashes
+# are skipped, "://" counts as the end of a scheme only when none of "/?;" stands before it, and a
+# "#" before the path means there is no path. Every quantifier is possessive: without that, an
+# authority with no path behind it would be read again as a path.
+_PATH = re.compile(r"(?://)?+(?:[^/?;#]*+//(?<=://))?+[^/?;#]*+([/?;][^#]*+)").match
+
+_AUTHORITY = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*+)://([^/?#]*+)").match
+_HOST_AND_PORT = re.compile(r"(\[[^\]]*+\]|[^:\[\]]*+)(?::(.*))?", re.DOTALL).fullmatch
+_FORBIDDEN_IN_HOST = re.compile(r"[\x00-\x20\"#%/:<>?@\[\\\]^`{|}\x7f]").search
+_MAX_HOST = 253  # RFC 1035 section 2.3.4: 255 octets on the wire is 253 characters of text
+
+
+def match_path(url: str) -> str:
+    """The part of a URL that rules are matched against: raw path and query.
+
+    Every string has one; what a dialect decodes or escapes comes later.
+
+    >>> match_path("https://example.com/a/b?c=d#e")
+    '/a/b?c=d'
+    >>> match_path("example.com?a"), match_path("")
+    ('/?a', '/')
+    """
+    found = _PATH(url)
+    if found is None:
+        return "/"
+    path = found[1]
+    return path if path[0] == "/" else "/" + path
+
+
+def origin(url: str) -> str:
+    """The scheme, host and port a URL belongs to, written in one way only.
+
+    Host in lower-case ASCII (UTS 46), default port and credentials dropped.
+
+    >>> origin("HTTPS://user:secret@Example.COM:443/path")
+    'https://example.com'
+    >>> origin("http://bücher.example:8080/")
+    'http://xn--bcher-kva.example:8080'
+    """
+    found = _AUTHORITY(url)
+    scheme = found[1].lower() if found else ""
+    if found is None or scheme not in _DEFAULT_PORTS:
+        raise InvalidURL(_without_credentials(url), "not an http or https URL")
+    written = _HOST_AND_PORT(found[2].rpartition("@")[2])
+    if written is None:
+        raise InvalidURL(_without_credentials(url), "host and port cannot be told apart")
+    host = _host(written[1], url)
+    port = _port(written[2] or _DEFAULT_PORTS[scheme], url)
+    return f"{scheme}://{host}" if port == _DEFAULT_PORTS[scheme] else f"{scheme}://{host}:{port}"
+
+
+def robots_url(url: str) -> str:
+    """Where the robots.txt that governs a URL is found (RFC 9309 section 2.3).
+
+    >>> robots_url("http://example.com:8080/a?b")
+    'http://example.com:8080/robots.txt'
+    """
+    return origin(url) + "/robots.txt"
+
+
+def _port(text: str, url: str) -> str:
+    if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535):
+        raise InvalidURL(_without_credentials(url), "the port is not a number up to 65535")
+    return str(int(text))
+
+
+def _host(text: str, url: str) -> str:
+    if text.startswith("["):
+        return _ipv6(text, url)
+    if len(text) > _MAX_HOST + 1:  # the final dot of a fully qualified name
+        raise InvalidURL(_without_credentials(url), "the host is too long")
+    host = text.lower() if text.isascii() else _ascii_host(text, url)
+    if not host:
+        raise InvalidURL(_without_credentials(url), "no host")
+    if _FORBIDDEN_IN_HOST(host):
+        raise InvalidURL(_without_credentials(url), "a character that no host name may have")
+    return host
+
+
+def _ipv6(text: str, url: str) -> str:
+    from ipaddress import AddressValueError, IPv6Address
+
+    try:
+        address = IPv6Address(text[1:-1])
+    except AddressValueError:
+        raise InvalidURL(_without_credentials(url), "not an IPv6 address") from None
+    if address.scope_id is not None:
+        raise InvalidURL(_without_credentials(url), "an IPv6 zone has no place in a URL")
+    return f"[{address.compressed}]"
+
+
+def _ascii_host(text: str, url: str) -> str:
+    import idna  # 10 ms to import, and few hosts need it
+
+    try:
+        return idna.encode(text, uts46=True).decode("ascii")
+    except UnicodeError:
+        raise InvalidURL(_without_credentials(url), "not a valid international host") from None
+
+
+def _without_credentials(url: str) -> str:
+    """The URL as an error may show it: what stands before `@` in the authority is left out."""
+    scheme, mark, rest = url.partition("://")
+    end = re.search(r"[/?#]", rest)
+    authority = rest[: end.start()] if end else rest
+    return f"{scheme}{mark}{authority.rpartition('@')[2]}{rest[len(authority) :]}"
