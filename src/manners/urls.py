@@ -54,7 +54,9 @@ def origin(url: str) -> str:
     if found is None or scheme not in _DEFAULT_PORTS:
         raise InvalidURL(_without_credentials(url), "not an http or https URL")
     written = _HOST_AND_PORT(found[2].rpartition("@")[2])
-    if written is None:
+    # Browsers read a backslash as a slash, RFC 3986 does not: what stands before it would be the
+    # host for one and credentials for the other.
+    if written is None or "\\" in found[2]:
         raise InvalidURL(_without_credentials(url), "host and port cannot be told apart")
     host = _host(written[1], url)
     port = _port(written[2] or _DEFAULT_PORTS[scheme], url)

@@ -5,8 +5,8 @@ A table is a TOML file of ``[[case]]`` entries. Each has
 - ``section``: the promise it holds the engine to;
 - the file, as ``robots`` (text), ``robots_hex`` (bytes in hex, white space ignored) or
   ``robots_repeat`` (``prefix``, then ``unit`` ``times`` times, then ``suffix``);
-- ``url`` and ``allowed``; optionally ``agent`` (a name or a list of names, ``FooBot`` when left out)
-  and ``url_of_file``, the address the file came from;
+- ``url`` and ``allowed``; optionally ``agent`` (a name or a list of names; ``FooBot`` when left
+  out) and ``url_of_file``, the address the file came from;
 - and any of ``line``, ``reason``, ``matched_agent``, ``specificity``, ``crawl_delay`` (a number, or
   ``"none"``), ``path`` and ``truncated``: what the verdict says.
 

@@ -3,6 +3,7 @@
 Exit codes: 0 yes; 1 no, or findings; 2 usage; 3 could not decide.
 """
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,10 @@ INTERRUPTED = 130  # what a shell reports for a command ended by Ctrl-C
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
+    # What the terminal or the file cannot hold is written as an escape, never a reason to stop.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         return _run(sys.argv[1:] if argv is None else list(argv))
     except MannersError as error:

@@ -15,7 +15,6 @@ _GOOGLE_TOKEN = re.compile(r"[A-Za-z_-]*").match
 _COMPATIBLE = re.compile(r"\bcompatible; *([A-Za-z0-9_-]+)")
 _COMMENT = re.compile(r"\(([^()]*)\)?")
 _VERSIONED = re.compile(r"([A-Za-z0-9_-]+)/\S*").fullmatch
-_BARE = re.compile(r"([A-Za-z0-9_-]+)(?:/\S*)?").fullmatch
 _CRAWLER_WORD = re.compile(r"bot|crawl|spider|slurp", re.IGNORECASE).search
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
@@ -40,12 +39,9 @@ def product_token(agent: str) -> str:
     for comment in _COMMENT.findall(agent):
         items = [item.strip() for item in comment.split(";")]
         for item, following in zip(items, [*items[1:], ""], strict=True):
-            versioned = _VERSIONED(item)
-            if versioned and _CRAWLER_WORD(versioned[1]):
-                return versioned[1]
-            bare = _BARE(item)
-            if bare and following.startswith("+http"):
-                return bare[1]
+            named = _VERSIONED(item)
+            if named and (_CRAWLER_WORD(named[1]) or following.startswith("+http")):
+                return named[1]
     return "Mozilla"
 
 

@@ -50,7 +50,7 @@ class VisitTime(NamedTuple):
 
 Value = str | float | RequestRate | VisitTime
 
-_NUMBER = re.compile(r"[0-9]{1,400}(?:\.[0-9]*)?|\.[0-9]+").fullmatch
+_NUMBER = re.compile(r"\+?(?:[0-9]{1,400}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?").fullmatch
 _RATE = re.compile(
     r"([0-9]{1,9}) */ *([0-9]{1,9}) *([smhd]?)(?: +([0-9]{4}) *- *([0-9]{4}))?", re.IGNORECASE
 ).fullmatch

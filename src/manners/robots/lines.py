@@ -62,7 +62,8 @@ def decode(body: bytes | str, dialect: Dialect) -> bytes:
     """The bytes of a file as the lexer wants them: UTF-8 without a byte order mark."""
     data = to_bytes(body) if isinstance(body, str) else bytes(body)
     if dialect.utf16 and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return data.decode("utf-16", "replace").encode()
+        whole = len(data) // 2 * 2
+        return to_bytes(data[:whole].decode("utf-16", "surrogatepass"))
     # "Skipping possible BOM-prefix in the first bytes of the input": any beginning of the mark.
     for octet in codecs.BOM_UTF8:
         if not data.startswith(bytes([octet])):

@@ -13,7 +13,7 @@ first, which never backtracks. No answer is remembered.
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from manners import urls
@@ -30,7 +30,9 @@ _UNRESERVED = rb"A-Za-z0-9\-._~"
 _SAFE = _UNRESERVED + rb"/:?#\[\]@!&'()+,;="
 
 _PERCENT = re.compile(rb"%([0-9A-Fa-f]{2})")
-_IS_UNRESERVED = re.compile(rb"[" + _UNRESERVED + rb"]").fullmatch
+_Test = Callable[[bytes], object]
+_IS_UNRESERVED: _Test = re.compile(rb"[" + _UNRESERVED + rb"]").fullmatch
+_IS_LITERAL: _Test = re.compile(rb"[*$" + _UNRESERVED + rb"]").fullmatch
 _PLAIN_PATH = re.compile(rf"[{_SAFE.decode()}]*+").fullmatch
 
 
@@ -57,15 +59,19 @@ def rfc_path(path: str) -> str:
 
 
 def literal_pattern(value: bytes, url: str | None) -> bytes | None:
-    """As `rfc_pattern`, with `*` and `$` as characters that stay as they are."""
-    return _rfc(_NOT_SAFE_OR_OPERATOR, value)
+    """As `rfc_pattern`, with `*` and `$` as characters like any other."""
+    return _rfc(_NOT_SAFE_OR_OPERATOR, value, _IS_LITERAL)
 
 
 def literal_path(path: str) -> str:
-    """As `rfc_path`, with `*` and `$` as characters that stay as they are."""
+    """As `rfc_path`, with `*` and `$` as characters like any other.
+
+    >>> literal_path("/a*%2a")
+    '/a**'
+    """
     if _PLAIN_PATH(path):
         return path
-    return _rfc(_NOT_SAFE_OR_OPERATOR, to_bytes(path)).decode("ascii")
+    return _rfc(_NOT_SAFE_OR_OPERATOR, to_bytes(path), _IS_LITERAL).decode("ascii")
 
 
 _NOT_SAFE = re.compile(rb"%([0-9A-Fa-f]{2})|[^" + _SAFE + rb"]")
@@ -73,17 +79,17 @@ _NOT_SAFE_OR_STAR = re.compile(rb"%([0-9A-Fa-f]{2})|[^*" + _SAFE + rb"]")
 _NOT_SAFE_OR_OPERATOR = re.compile(rb"%([0-9A-Fa-f]{2})|[^*$" + _SAFE + rb"]")
 
 
-def _rfc(unsafe: re.Pattern[bytes], data: bytes) -> bytes:
+def _rfc(unsafe: re.Pattern[bytes], data: bytes, is_literal: _Test = _IS_UNRESERVED) -> bytes:
     """RFC 9309 section 2.2.2: percent-encoded octets of unreserved characters are decoded, octets
     outside US-ASCII or with no place in a URL are encoded; `%` alone stands for itself."""
-    return unsafe.sub(_comparable, data)
 
+    def comparable(found: re.Match[bytes]) -> bytes:
+        if found[1] is None:
+            return b"%%%02X" % ord(found[0])
+        octet = bytes.fromhex(found[1].decode())
+        return octet if is_literal(octet) else found[0].upper()
 
-def _comparable(found: re.Match[bytes]) -> bytes:
-    if found[1] is None:
-        return b"%%%02X" % ord(found[0])
-    octet = bytes.fromhex(found[1].decode())
-    return octet if _IS_UNRESERVED(octet) else found[0].upper()
+    return unsafe.sub(comparable, data)
 
 
 def google_pattern(value: bytes, url: str | None) -> bytes | None:
@@ -156,6 +162,7 @@ _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:").match
 
 
 def _relative(text: str, base: str) -> str:
+    """A relative reference as Perl's URI resolves it: a `..` with nothing left to go up stays."""
     base_path = base.partition("?")[0]
     if text.startswith("?"):
         return base_path + text
@@ -163,11 +170,11 @@ def _relative(text: str, base: str) -> str:
     kept: list[str] = []
     segments = (base_path.rpartition("/")[0] + "/" + path).split("/")[1:]
     for segment in segments:
-        if segment == ".." and kept:
+        if segment == ".." and kept and kept[-1] != "..":
             kept.pop()
-        elif segment not in (".", ".."):
+        elif segment != ".":
             kept.append(segment)
-    if segments[-1] in (".", ".."):
+    if segments[-1] in (".", "..") and kept[-1:] != [".."]:
         kept.append("")
     return "/" + "/".join(kept) + mark + query
 

@@ -73,12 +73,11 @@ def _list(urls: Iterable[str], policy: Policy) -> Iterator[tuple[str, bool]]:
 
 
 def _json(urls: Iterable[str], policies: list[Policy]) -> Iterator[tuple[str, bool]]:
+    """URL by URL, and for each URL agent by agent, in the order given."""
     for url in urls:
         for policy in policies:
             verdict = policy.check(url)
-            # The verdict names the group it found; with several agents, say who was asking.
-            asked = {"asked": policy.agents[0]} if len(policies) > 1 else {}
-            yield render.as_json({**asked, **verdict.to_dict()}), verdict.allowed
+            yield render.as_json(verdict.to_dict()), verdict.allowed
 
 
 def _table(

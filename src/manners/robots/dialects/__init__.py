@@ -11,6 +11,8 @@ from typing import Any, Literal, cast
 from manners import _family
 from manners.robots.agents import Select
 
+DEFAULT = "rfc9309"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
