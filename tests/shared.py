@@ -59,6 +59,13 @@ def agents(case: Case) -> str | list[str]:
     return found
 
 
+def google_answer(case: Case) -> tuple[bool, int]:
+    """Google's verdict and line; in the file of Google's own suite the suite's verdict is its."""
+    allowed: bool = case["google_allowed"] if "google_allowed" in case else case["allowed"]
+    line: int = case["google_line"]
+    return allowed, line
+
+
 def _gzipped(name: str) -> Iterator[Case]:
     with gzip.open(SHARED / "corpus" / name, "rt", encoding="ascii") as file:
         yield from map(json.loads, file)

@@ -53,10 +53,12 @@ def origin(url: str) -> str:
     scheme = found[1].lower() if found else ""
     if found is None or scheme not in _DEFAULT_PORTS:
         raise InvalidURL(_without_credentials(url), "not an http or https URL")
-    written = _HOST_AND_PORT(found[2].rpartition("@")[2])
     # Browsers read a backslash as a slash, RFC 3986 does not: what stands before it would be the
     # host for one and credentials for the other.
-    if written is None or "\\" in found[2]:
+    if "\\" in found[2]:
+        raise InvalidURL(_without_credentials(url), "a backslash where the host is named")
+    written = _HOST_AND_PORT(found[2].rpartition("@")[2])
+    if written is None:
         raise InvalidURL(_without_credentials(url), "host and port cannot be told apart")
     host = _host(written[1], url)
     port = _port(written[2] or _DEFAULT_PORTS[scheme], url)
@@ -117,4 +119,5 @@ def _without_credentials(url: str) -> str:
     scheme, mark, rest = url.partition("://")
     end = re.search(r"[/?#]", rest)
     authority = rest[: end.start()] if end else rest
-    return f"{scheme}{mark}{authority.rpartition('@')[2]}{rest[len(authority) :]}"
+    shown = re.sub(r".*@", "…@", authority, flags=re.DOTALL)
+    return f"{scheme}{mark}{shown}{rest[len(authority) :]}"

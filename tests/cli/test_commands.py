@@ -724,10 +724,10 @@ def test_python_m_manners(sample: Path) -> None:
 
 def test_urls_that_are_not_utf8(sample: Path) -> None:
     """A URL of any bytes is answered in one line that any reader can decode."""
-    for option in ([], ["--json"], ["--agent", "Other"]):
-        ran = run_outside(
-            *("check", "--robots", sample, "--agent", "MyBot", *option), stdin=b"/caf\xe9\n/b\n"
-        )
+    options: list[list[str]] = [[], ["--json"], ["--agent", "Other"]]
+    for option in options:
+        arguments = ["check", "--robots", str(sample), "--agent", "MyBot", *option]
+        ran = run_outside(*arguments, stdin=b"/caf\xe9\n/b\n")
         assert (ran.code, ran.err) == (1 if "Other" in option else 0, "")
         assert len([line for line in ran.lines if "/caf" in line]) == 1
 
@@ -778,11 +778,9 @@ def test_a_reader_that_stops_early(sample: Path, tmp_path: Path, option: list[st
     """`| head -1` ends the command quietly."""
     listed = tmp_path / "urls.txt"
     listed.write_text("".join(f"/page/{number}\n" for number in range(50_000)))
+    arguments = ["check", "--robots", str(sample), "--agent", "MyBot", "--urls", str(listed)]
     with subprocess.Popen(
-        [
-            *(sys.executable, "-m", "manners", "check", "--robots", sample, "--agent", "MyBot"),
-            *("--urls", listed, *option),
-        ],
+        [sys.executable, "-m", "manners", *arguments, *option],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -14,7 +14,16 @@ from manners import Policy, Verdict
 from manners.robots.agents import product_token
 from manners.urls import match_path
 from tests.conformance.test_tables import bodies, load
-from tests.shared import SHARED, agents, body, case_files, cases, corpus, corpus_verdicts
+from tests.shared import (
+    SHARED,
+    agents,
+    body,
+    case_files,
+    cases,
+    corpus,
+    corpus_verdicts,
+    google_answer,
+)
 
 HERE = Path(__file__).parent
 DEVIATIONS = tomllib.loads((HERE / "deviations.toml").read_text("utf-8"))["deviation"]
@@ -128,8 +137,8 @@ def questions() -> Iterator[tuple[Difference, tuple[bool, int]]]:
     for name in case_files():
         for case in cases(name):
             if "google_line" in case:
-                answer = case.get("google_allowed", case.get("allowed")), case["google_line"]
-                yield Difference(case["id"], body(case), agents(case), case["url"]), answer
+                question = Difference(case["id"], body(case), agents(case), case["url"])
+                yield question, google_answer(case)
     for case in corpus_verdicts():
         question = Difference(case["doc"], corpus()[case["doc"]], case["agent"], case["url"])
         yield question, (case["allowed"], case["line"])

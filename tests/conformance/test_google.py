@@ -17,6 +17,7 @@ from tests.shared import (
     cases,
     corpus,
     corpus_verdicts,
+    google_answer,
     needs_shared,
 )
 
@@ -28,11 +29,6 @@ GOOGLES_KEYS = ("user-agent", "allow", "disallow", "sitemap")
 def google_cases() -> list[Case]:
     """Every case with an answer of Google's."""
     return [case for name in case_files() for case in cases(name) if "google_line" in case]
-
-
-def google_answer(case: Case) -> tuple[bool, int]:
-    # In the file of Google's own suite the suite's answer is Google's.
-    return case.get("google_allowed", case.get("allowed")), case["google_line"]
 
 
 def test_every_case_with_an_answer_of_googles_gets_that_answer() -> None:

@@ -1,7 +1,7 @@
 """What the commands are given: options they share, robots.txt files, lists of URLs."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -60,9 +60,9 @@ def _urls(lines: Iterator[bytes]) -> Iterator[str]:
             yield url.decode("utf-8", "surrogateescape")
 
 
-def agent_names(agents: Sequence[str], dialect: Dialect) -> list[str]:
-    """The agents as the dialect wants them: a header, or the token in it."""
-    return [product_token(agent) if dialect.token_from_header else agent for agent in agents]
+def agent_name(agent: str, dialect: Dialect) -> str:
+    """The agent as the dialect wants it: a header, or the token in it."""
+    return product_token(agent) if dialect.token_from_header else agent
 
 
 def warn(message: str) -> None:

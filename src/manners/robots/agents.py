@@ -107,7 +107,7 @@ def whole_key(name: str) -> str | None:
 
 
 def normalised_key(name: str) -> str | None:
-    """Seed 000: without version and wildcard."""
+    """Without version and wildcard."""
     return WILDCARD if name.strip() == WILDCARD else normalize_user_agent(name) or None
 
 
@@ -188,7 +188,7 @@ def first_record(groups: "Iterable[Group]", agents: Iterable[str], dialect: "Dia
 def exact_then_partial(
     groups: "Iterable[Group]", agents: Iterable[str], dialect: "Dialect"
 ) -> Choice:
-    """Seed 002: the whole name, else the longest that contains ours or is contained, else `*`."""
+    """The whole name, else the longest that contains ours or is contained, else `*`."""
     groups = tuple(groups)
     own = _own_keys(agents, dialect)
     exact = _choose(groups, own, 3, dialect)

@@ -60,7 +60,7 @@ def lines(
 
 def decode(body: bytes | str, dialect: Dialect) -> bytes:
     """The bytes of a file as the lexer wants them: UTF-8 without a byte order mark."""
-    data = to_bytes(body) if isinstance(body, str) else bytes(body)
+    data = to_bytes(body) if isinstance(body, str) else bytes(memoryview(body))
     if dialect.utf16 and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         whole = len(data) // 2 * 2
         return to_bytes(data[:whole].decode("utf-16", "surrogatepass"))
@@ -91,9 +91,10 @@ def read_lines(data: bytes, dialect: Dialect, url: str | None) -> Iterator[Line]
     raw_lines = data.splitlines()
     if not data or data.endswith((b"\n", b"\r")):
         raw_lines.append(b"")
+    keys = _known_keys(dialect)
     in_group = False
     for number, raw in enumerate(raw_lines, 1):
-        line = _read_line(number, raw, dialect, url)
+        line = _read_line(number, raw, dialect, keys, url)
         if line.kind == "user-agent":
             in_group = True
         elif line.kind == "blank":
@@ -103,7 +104,7 @@ def read_lines(data: bytes, dialect: Dialect, url: str | None) -> Iterator[Line]
         yield line
 
 
-def _read_line(number: int, raw: bytes, dialect: Dialect, url: str | None) -> Line:
+def _read_line(number: int, raw: bytes, dialect: Dialect, keys: "_Keys", url: str | None) -> Line:
     text, kept, problems = _readable(raw)
     content, comment, _ = kept.partition(b"#")
     content = content.strip()
@@ -113,7 +114,7 @@ def _read_line(number: int, raw: bytes, dialect: Dialect, url: str | None) -> Li
     key, value = _key_and_value(content, dialect, problems)
     if not key:
         return Line(number, "invalid", text=text, problems=(*problems, "no-separator"))
-    kind, misspelt = _kind(key, dialect)
+    kind, misspelt = _kind(key, keys)
     if misspelt:
         problems.append("misspelt-key")
     pattern: bytes | None = None
@@ -159,21 +160,26 @@ def _key_and_value(content: bytes, dialect: Dialect, problems: list[str]) -> tup
     return words[1], words[2].strip()
 
 
-def _kind(key: bytes, dialect: Dialect) -> tuple[str, bool]:
+class _Keys(NamedTuple):
+    """What a dialect knows, in lower case, with the directive each key means."""
+
+    known: dict[bytes, str]
+    prefixes: dict[bytes, str]
+    """Keys that a longer key may begin with."""
+
+
+def _kind(key: bytes, keys: _Keys) -> tuple[str, bool]:
     """The directive a key means, and whether it is misspelt."""
-    known, prefixes = _known_keys(dialect)
     lowered = key.lower()
-    kind = known.get(lowered)
-    if kind is None and prefixes and lowered.startswith(tuple(prefixes)):
-        kind = next(kind for prefix, kind in prefixes.items() if lowered.startswith(prefix))
+    kind = keys.known.get(lowered)
     if kind is None:
-        return "unknown", False
-    return kind, lowered != kind.encode()
+        beginnings = (kind for prefix, kind in keys.prefixes.items() if lowered.startswith(prefix))
+        kind = next(beginnings, "unknown")
+    return kind, kind != "unknown" and lowered != kind.encode()
 
 
 @cache
-def _known_keys(dialect: Dialect) -> tuple[dict[bytes, str], dict[bytes, str]]:
-    """Keys that are known as they are, and those that any longer key may begin with."""
+def _known_keys(dialect: Dialect) -> _Keys:
     known: dict[bytes, str] = {}
     prefixes: dict[bytes, str] = {}
     for row in TABLE:
@@ -185,4 +191,4 @@ def _known_keys(dialect: Dialect) -> tuple[dict[bytes, str], dict[bytes, str]]:
             # google/robotstxt knows four keys, and takes them as the beginning of a key.
             if dialect.keys == "prefix" and row.name in ("user-agent", "sitemap", *RULES):
                 prefixes[spelling.encode()] = row.name
-    return known, prefixes
+    return _Keys(known, prefixes)

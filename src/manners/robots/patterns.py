@@ -33,6 +33,7 @@ _PERCENT = re.compile(rb"%([0-9A-Fa-f]{2})")
 _Test = Callable[[bytes], object]
 _IS_UNRESERVED: _Test = re.compile(rb"[" + _UNRESERVED + rb"]").fullmatch
 _IS_LITERAL: _Test = re.compile(rb"[*$" + _UNRESERVED + rb"]").fullmatch
+_PLAIN_PATTERN = re.compile(rb"[*" + _SAFE + rb"]*+\$?").fullmatch
 _PLAIN_PATH = re.compile(rf"[{_SAFE.decode()}]*+").fullmatch
 
 
@@ -45,6 +46,8 @@ def rfc_pattern(value: bytes, url: str | None) -> bytes | None:
     >>> rfc_pattern(b"/caf\xc3\xa9/%7Ejoe/$5*$", None)
     b'/caf%C3%A9/~joe/%245*$'
     """
+    if _PLAIN_PATTERN(value):
+        return value
     body, anchor = (value[:-1], b"$") if value.endswith(b"$") else (value, b"")
     return _rfc(_NOT_SAFE_OR_STAR, body) + anchor
 
@@ -113,7 +116,7 @@ def raw_path(path: str) -> str:
 
 
 def scanner_pattern(value: bytes, url: str | None) -> bytes | None:
-    r"""Seed 004: patterns with white space or a backslash are dropped, %xx is upper-cased.
+    r"""Scanner: patterns with white space or a backslash are dropped, %xx is upper-cased.
 
     >>> scanner_pattern(b"/a%2f", None), scanner_pattern(b"/a b", None)
     (b'/a%2F', None)
@@ -125,7 +128,7 @@ _IMPOSSIBLE = re.compile(rb"[\s\\]").search
 
 
 def scanner_path(path: str) -> str:
-    """Seed 004: no query, `//` is `/`, %xx upper-cased, nothing decoded.
+    """Scanner: no query, `//` is `/`, %xx upper-cased, nothing decoded.
 
     >>> scanner_path("/a//b%2f?c=d")
     '/a/b%2F'
@@ -201,6 +204,11 @@ def _one_a_byte(text: str) -> str:
 
 # Matching.
 
+# CPython looks for a text of 100 characters or more in linear time only when it looks in 30,000 or
+# more; in fewer, "aaa…ab" takes the product of both lengths. Behind a path, NUL matches no pattern.
+_LONG = 100
+_LINEAR = "\0" * 50_000
+
 
 class _Wild(NamedTuple):
     """A rule with `*`, apart from the literal it hangs on."""
@@ -224,7 +232,7 @@ def _wild(rank: int, pieces: tuple[str, ...], end: str) -> _Wild:
 class _Wilds:
     """The rules with `*` that hang on one literal, best first."""
 
-    __slots__ = ("by_gram", "outer", "rules", "start", "top")
+    __slots__ = ("by_gram", "has_long", "outer", "rules", "start", "top")
 
     GRAM = 4
     MANY = 48
@@ -233,6 +241,7 @@ class _Wilds:
     def __init__(self, literal: str, rules: list[_Wild], outer: "_Wilds | None") -> None:
         self.start = len(literal)
         self.rules = sorted(rules, reverse=True)
+        self.has_long = any(len(rule.needs) >= _LONG for rule in rules)
         self.by_gram: dict[str, list[_Wild]] = {}
         self.outer = outer
         """The rules of the next shorter literal that has any."""
@@ -274,19 +283,21 @@ class _Wilds:
         place could not help: the work is at most the length of the path for each piece.
         """
         room = len(path) - self.start
+        text = path + _LINEAR if self.has_long else path
         for rank, needs, pieces, end, length in rules:
             if rank <= best:
                 break
-            if needs not in path or length > room or not path.endswith(end):
+            if needs not in text or length > room or not path.endswith(end):
                 continue
-            place, stop = self.start, len(path) - len(end)
+            place = self.start
             for piece in pieces:
-                place = path.find(piece, place, stop)
+                place = text.find(piece, place)
                 if place < 0:
                     break
                 place += len(piece)
             else:
-                return rank
+                if place <= len(path) - len(end):
+                    return rank
         return best
 
 

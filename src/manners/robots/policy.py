@@ -188,7 +188,7 @@ class Policy:
         if self._is_robots_txt(path):
             allowed, reason, rule = True, Reason.ROBOTS_TXT_ITSELF, None
         elif self._is_elsewhere(url):
-            allowed, reason, rule = True, Reason.NO_GROUP, None
+            allowed, reason, rule, choice = True, Reason.NO_GROUP, None, Choice()
         elif robots.too_many_rules:
             reason = Reason.TOO_MANY_RULES
         elif rule is not None:
@@ -216,7 +216,8 @@ class Policy:
         [3, 2]
         """
         path = self._normalise_path(match_path(url))
-        dialect = self.robots.dialect
+        # The rules that `index_html` made are among the ranked ones already.
+        dialect = self.robots.dialect.but(index_html=False)
         ranked = reversed(self._ranked)
         return [rule for rule in ranked if rule and RuleSet([rule], dialect).best(path)]
 

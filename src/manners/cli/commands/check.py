@@ -40,7 +40,7 @@ def command(
         raise typer.BadParameter("standard input cannot hold both the robots.txt and the URLs")
     read = inputs.read_robots(robots, dialect)
     agents = agent or ["*"]
-    policies = [read.policy(name) for name in inputs.agent_names(agents, read.dialect)]
+    policies = [read.policy(inputs.agent_name(name, read.dialect)) for name in agents]
     wanted = _all_urls(given, urls_from)
     if json:
         lines = _json(wanted, policies)

@@ -20,17 +20,14 @@ def command(
     url: Annotated[str, typer.Argument(metavar="URL", help="What to explain.")],
     robots: inputs.RobotsOption,
     agent: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--agent", metavar="NAME", help="Whose verdict; several are one agent's names."
-        ),
-    ] = None,
+        str, typer.Option("--agent", metavar="NAME", help="Whose verdict (default *).")
+    ] = "*",
     dialect: inputs.DialectOption = "rfc9309",
     json: inputs.JsonOption = False,
 ) -> int:
     """Explain a verdict: the file as read, the groups, every rule that matches, the winner."""
     read = inputs.read_robots(robots, dialect)
-    policy = read.policy(inputs.agent_names(agent or ["*"], read.dialect))
+    policy = read.policy(inputs.agent_name(agent, read.dialect))
     verdict = policy.check(url)
     lines = list(read_lines(read.body, read.dialect, read.url))
     if json:

@@ -14,7 +14,7 @@ from manners.robots.agents import Select
 DEFAULT = "rfc9309"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Dialect:
     """One way to read a robots.txt, as data.
 
@@ -82,6 +82,9 @@ class Dialect:
     def but(self, **changes: Any) -> "Dialect":
         """The same dialect with some fields changed."""
         return replace(self, **changes)
+
+    def __repr__(self) -> str:
+        return f"<dialect {self.name}>"
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         # A dialect of this package travels as its name, so that a pickle survives a release that

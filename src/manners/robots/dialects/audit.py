@@ -1,11 +1,11 @@
-"""The site audit of seed 002: agents compared exactly, then in part, then `*`."""
+"""A site audit's reading: agents compared exactly, then in part, then `*`."""
 
 from manners.robots import agents
 from manners.robots.dialects.rfc9309 import DIALECT as RFC9309
 
 DIALECT = RFC9309.but(
     name="audit",
-    summary="agent names exactly, then in part (seed 002)",
+    summary="agent names exactly, then in part",
     # "Exact match: User-agent exactly matches configured USER_AGENT", which has a version.
     agent_key=agents.whole_key,
     own_key=agents.whole_key,

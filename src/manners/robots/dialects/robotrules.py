@@ -1,11 +1,11 @@
-"""Perl's WWW::RobotRules of seed 003: the 1994 standard, with records, prefixes, Disallow only."""
+"""Perl's WWW::RobotRules: the 1994 standard, with records, prefixes and Disallow only."""
 
 from manners.robots import agents, patterns
 from manners.robots.dialects.rfc9309 import DIALECT as RFC9309
 
 DIALECT = RFC9309.but(
     name="robotrules",
-    summary="WWW::RobotRules: records, Disallow only, first match (seed 003)",
+    summary="WWW::RobotRules: records, Disallow only, first match",
     # /^\s*User-Agent\s*:/i and /^\s*Disallow\s*:/i in RobotRules.pm: spelt so, with the colon.
     keys="exact",
     colon_optional=False,

@@ -1,13 +1,13 @@
-"""The security scanner of seed 004: one record per User-agent line, paths without query."""
+"""A security scanner's reading: one record per User-agent line, paths without query."""
 
 from manners.robots import agents, patterns
 from manners.robots.dialects.rfc9309 import DIALECT as RFC9309
 
 DIALECT = RFC9309.but(
     name="scanner",
-    summary="one record per agent line, path only, 1,000 rules (seed 004)",
+    summary="one record per agent line, path only, 1,000 rules",
     # "지원 지시자(대소문자 무시): User-agent, Allow, Disallow": these, spelt so. Crawl-delay and
-    # Sitemap, which the seed ignores, stay exposed: they change no verdict.
+    # Sitemap, which its specification ignores, stay exposed: they change no verdict.
     keys="exact",
     colon_optional=False,
     # "User-agent 라인으로 시작, 다음 User-agent 또는 빈 줄 전까지의 블록": from one User-agent

@@ -1,11 +1,11 @@
-"""The C++ crawler of seed 000: agents by specificity, Allow before Disallow, plain prefixes."""
+"""A C++ crawler's reading: agents by specificity, Allow before Disallow, plain prefixes."""
 
 from manners.robots import agents, patterns
 from manners.robots.dialects.rfc9309 import DIALECT as RFC9309
 
 DIALECT = RFC9309.but(
     name="specificity",
-    summary="agents by specificity, any Allow wins, prefixes only (seed 000)",
+    summary="agents by specificity, any Allow wins, prefixes only",
     # "User-Agent Normalization: version suffixes are automatically removed".
     agent_key=agents.normalised_key,
     own_key=agents.normalised_key,

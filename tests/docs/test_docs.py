@@ -1,0 +1,205 @@
+"""The documentation does what it says: its examples run, and its dialects page is complete."""
+
+import doctest
+import inspect
+import io
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import fields
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import typer
+
+from docs import _hooks
+from manners.cli import main
+from manners.cli.app import build
+from manners.robots.dialects import DEFAULT, get, names
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+PAGES = [*sorted(DOCS.glob("*.md")), ROOT / "README.md"]
+
+OTHERS = [name for name in names() if name != DEFAULT]
+
+_FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_TITLE = re.compile(r'title="([^"]+)"')
+
+
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    language: str
+    title: str
+    text: str
+    line: int
+    """The line of the page on which the text begins."""
+
+
+def blocks(page: str) -> list[Block]:
+    return [
+        Block(
+            found[1],
+            title[1] if (title := _TITLE.search(found[2])) else "",
+            found[3],
+            page.count("\n", 0, found.start(3)) + 1,
+        )
+        for found in _FENCE.finditer(page)
+    ]
+
+
+class Reader:
+    """Somebody who follows a page from top to bottom, in an empty folder."""
+
+    def __init__(self, page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.page = page
+        self.monkeypatch = monkeypatch
+        self.names: dict[str, Any] = {"__name__": "__main__"}
+        self.code = 0
+
+    def follow(self, block: Block) -> None:
+        if block.title:
+            Path(block.title).write_text(block.text, encoding="utf-8")
+        elif block.language == "python" and ">>>" in block.text:
+            self.run_doctest(block)
+        elif block.language == "python":
+            shifted = "\n" * (block.line - 1) + block.text
+            exec(compile(shifted, str(self.page), "exec"), self.names)
+        elif block.language == "console":
+            for command, expected in commands(block.text):
+                self.run_command(command, expected, block)
+
+    def run_doctest(self, block: Block) -> None:
+        example = doctest.DocTestParser().get_doctest(
+            block.text, self.names, self.page.name, str(self.page), block.line - 1
+        )
+        report: list[str] = []
+        doctest.DocTestRunner(verbose=False).run(example, out=report.append, clear_globs=False)
+        self.names.update(example.globs)
+        assert not report, "".join(report)
+
+    def run_command(self, command: str, expected: str, block: Block) -> None:
+        if command == "echo $?":
+            printed = f"{self.code}\n"
+        elif command.startswith("manners "):
+            printed = self.run_manners(shlex.split(command)[1:])
+        else:  # an installation, for example
+            return
+        assert printed == expected, f"{self.page.name}, block on line {block.line}: $ {command}"
+
+    def run_manners(self, words: list[str]) -> str:
+        typed = b""
+        if "<" in words:
+            place = words.index("<")
+            typed = Path(words[place + 1]).read_bytes()
+            del words[place : place + 2]
+        stdin = io.TextIOWrapper(io.BytesIO(typed), encoding="utf-8")
+        self.monkeypatch.setattr(sys, "stdin", stdin)
+        with io.StringIO() as screen, redirect_stdout(screen), redirect_stderr(screen):
+            self.code = main(words)
+            return screen.getvalue()
+
+
+def commands(console: str) -> Iterator[tuple[str, str]]:
+    """What is typed in a console, and what is printed after it."""
+    for part in re.split(r"^\$ ", console, flags=re.MULTILINE)[1:]:
+        command, _, printed = part.replace("\\\n", " ").partition("\n")
+        yield command, printed
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_does_what_it_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files are written, code is run and output is compared in the order of the page."""
+    if not page.exists():
+        pytest.skip(f"there is no {page.name}")
+    monkeypatch.chdir(tmp_path)
+    reader = Reader(page, monkeypatch)
+    for block in blocks(page.read_text(encoding="utf-8")):
+        reader.follow(block)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_block_of_a_page_is_overlooked(page: Path) -> None:
+    """Every fence belongs to a block that names its language, and no fence is indented."""
+    if not page.exists():
+        pytest.skip(f"there is no {page.name}")
+    text = page.read_text(encoding="utf-8")
+    assert len(re.findall(r"^[ \t]*```", text, re.MULTILINE)) == 2 * len(blocks(text))
+
+
+@pytest.fixture(scope="module")
+def dialects_page() -> str:
+    """The page as it is published, without its links."""
+    text = (DOCS / "dialects.md").read_text(encoding="utf-8")
+    return re.sub(r"\[(`[^`]+`)\]\[[^\]]+\]", r"\1", _hooks.on_page_markdown(text))
+
+
+def section(page: str, name: str) -> str:
+    """What stands under one heading."""
+    found = re.search(rf"^## {name}\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    assert found, f"no section for {name!r}"
+    return found[1]
+
+
+def test_the_dialects_page_is_filled_in(dialects_page: str) -> None:
+    assert _hooks.PLACEHOLDER not in dialects_page
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_dialects_page_has_every_dialect(dialects_page: str, name: str) -> None:
+    """A row to choose it by, a column, and a section that begins with its docstring."""
+    assert f"| `{name}` |" in dialects_page
+    assert f"| [{name}](#{name}) |" in dialects_page
+    docstring = import_module(f"manners.robots.dialects.{name}").__doc__
+    assert docstring
+    assert section(dialects_page, name).lstrip().startswith(inspect.cleandoc(docstring))
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_dialects_page_has_every_difference_and_its_source(
+    dialects_page: str, name: str
+) -> None:
+    differing = {
+        each.name
+        for each in fields(get(name))
+        if getattr(get(name), each.name) != getattr(get(DEFAULT), each.name)
+    } - {"name", "summary"}
+    explained: set[str] = set()
+    for point in section(dialects_page, name).split("\n- ")[1:]:
+        changes, _, reason = point.partition("\n")
+        assert reason.strip(), f"dialect {name!r}, without a source: {changes}"
+        explained.update(re.findall(r"`(\w+)`: `[^`]+` instead of `[^`]+`", changes))
+    assert explained == differing
+
+
+def test_a_difference_without_a_comment_stops_the_build() -> None:
+    """The next comment further up is about another field, or there is none."""
+    base = get(DEFAULT)
+    dialect = base.but(name="mine", summary="mine", rank="first")
+    explained = 'DIALECT = RFC9309.but(\n    name="mine",\n    # As mine.\n    rank="first",\n)\n'
+    (choice,) = _hooks.differences(dialect, base, explained)
+    assert (choice.field, choice.source) == ("rank", "As mine.")
+    with pytest.raises(ValueError, match="'mine': 'rank' differs from 'rfc9309', and no comment"):
+        _hooks.differences(dialect, base, explained.replace("    # As mine.\n", ""))
+
+
+def test_the_examples_in_the_hooks_hold() -> None:
+    assert doctest.testmod(_hooks).failed == 0
+
+
+def test_the_command_page_has_every_option() -> None:
+    """Under its command's heading, in the table of options."""
+    page = (DOCS / "command.md").read_text(encoding="utf-8")
+    app: Any = typer.main.get_command(build())
+    for name, command in app.commands.items():
+        text = section(page, name)
+        for option in (option for parameter in command.params for option in parameter.opts):
+            if option.startswith("--"):
+                assert f"`{option}" in text, f"{name} {option}"
