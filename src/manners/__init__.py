@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from manners import errors as errors
     from manners import robots as robots
     from manners import urls as urls
+    from manners._compiled import KERNEL
     from manners.errors import InvalidURL, MannersError, MissingExtra
     from manners.robots.agents import product_token
     from manners.robots.dialects import Dialect
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "KERNEL",
     "Dialect",
     "Group",
     "InvalidURL",
@@ -43,6 +45,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "KERNEL": "manners._compiled",
     "Dialect": "manners.robots.dialects",
     "Group": "manners.robots.groups",
     "InvalidURL": "manners.errors",

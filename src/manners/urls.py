@@ -6,6 +6,8 @@ because what they return is where a request goes.
 
 import re
 
+from manners._compiled import kernel
+from manners._text import to_bytes, to_text
 from manners.errors import InvalidURL
 
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
@@ -121,3 +123,12 @@ def _without_credentials(url: str) -> str:
     authority = rest[: end.start()] if end else rest
     shown = re.sub(r".*@", "…@", authority, flags=re.DOTALL)
     return f"{scheme}{mark}{shown}{rest[len(authority) :]}"
+
+
+plain_match_path, plain_origin = match_path, origin
+
+if kernel is not None:
+    kernel.connect(
+        match_path=plain_match_path, origin=plain_origin, to_bytes=to_bytes, to_text=to_text
+    )
+    globals().update(match_path=kernel.match_path, origin=kernel.origin)

@@ -706,6 +706,15 @@ def test_version(run: Run) -> None:
     assert (ran.code, ran.err, len(ran.lines)) == (0, "", 1)
     assert version("manners") in ran.out
     assert platform.python_version() in ran.out
+    assert manners.KERNEL in ran.out
+    assert manners.KERNEL in {"python", "cython"}
+
+
+def test_the_plain_engine_can_be_asked_for() -> None:
+    """`MANNERS_PURE=1` turns the compiled kernel off, built or not."""
+    ran = run_outside("--version", MANNERS_PURE="1")
+    assert ran.code == 0
+    assert "python kernel" in ran.out
 
 
 # As users run it

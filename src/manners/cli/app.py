@@ -26,8 +26,8 @@ def build() -> typer.Typer:
 def _version(asked: bool) -> None:
     if asked:
         typer.echo(
-            f"manners {manners.__version__} ({platform.python_implementation()} "
-            f"{platform.python_version()})"
+            f"manners {manners.__version__} ({manners.KERNEL} kernel,"
+            f" {platform.python_implementation()} {platform.python_version()})"
         )
         raise typer.Exit
 

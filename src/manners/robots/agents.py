@@ -16,6 +16,7 @@ _COMPATIBLE = re.compile(r"\bcompatible; *([A-Za-z0-9_-]+)")
 _COMMENT = re.compile(r"\(([^()]*)\)?")
 _VERSIONED = re.compile(r"([A-Za-z0-9_-]+)/\S*").fullmatch
 _CRAWLER_WORD = re.compile(r"bot|crawl|spider|slurp", re.IGNORECASE).search
+_ASCII_SPACE = " \t\n\v\f\r"
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
 
@@ -51,7 +52,7 @@ def normalize_user_agent(agent: str) -> str:
     >>> normalize_user_agent("googlebot/1.2"), normalize_user_agent("Bingbot*")
     ('googlebot', 'bingbot')
     """
-    return _lower(re.split(r"[/*]", agent, maxsplit=1)[0].strip())
+    return _lower(re.split(r"[/*]", agent, maxsplit=1)[0].strip(_ASCII_SPACE))
 
 
 def matches_user_agent(rule_agent: str, agent: str) -> bool:
@@ -209,6 +210,16 @@ def exact_then_partial(
 def everybody(groups: "Iterable[Group]", dialect: "Dialect") -> Choice:
     """Every group for `*`."""
     return _choose(groups, {WILDCARD}, 1, dialect)
+
+
+def timed_for(choice: Choice, dialect: "Dialect") -> tuple[tuple[str, str], ...]:
+    """Names and texts of the timed directives in the chosen groups that are for the agent."""
+    return tuple(
+        (each.name, each.written)
+        for group in choice.groups
+        for each in group.directives
+        if any(dialect.agent_key(name) in choice.keys for name in each.agents)
+    )
 
 
 def _own_keys(agents: Iterable[str], dialect: "Dialect") -> set[str]:

@@ -41,6 +41,8 @@ class Directive(NamedTuple):
     """What the text means; None when it is no such value."""
     line: int = 0
     text: str = ""
+    written: str = ""
+    """The value as the file writes it."""
     agents: tuple[str, ...] = ()
     """The User-agent values directly above, for a directive that belongs to them."""
 
@@ -167,7 +169,7 @@ def _scope(kind: str) -> str:
 
 def _directive(line: "Line", current: _OpenGroup | None) -> Directive:
     if line.kind not in BY_NAME:
-        return Directive(line.key.lower(), line.value, line.number, line.text)
+        return Directive(line.key.lower(), line.value, line.number, line.text, line.value)
     agents = current.above if current is not None and line.kind in TIMED else ()
     value = BY_NAME[line.kind].read(line.value)
-    return Directive(line.kind, value, line.number, line.text, agents)
+    return Directive(line.kind, value, line.number, line.text, line.value, agents)

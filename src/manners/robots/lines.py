@@ -91,10 +91,10 @@ def read_lines(data: bytes, dialect: Dialect, url: str | None) -> Iterator[Line]
     raw_lines = data.splitlines()
     if not data or data.endswith((b"\n", b"\r")):
         raw_lines.append(b"")
-    keys = _known_keys(dialect)
+    keys = known_keys(dialect)
     in_group = False
     for number, raw in enumerate(raw_lines, 1):
-        line = _read_line(number, raw, dialect, keys, url)
+        line = read_line(number, raw, dialect, keys, url)
         if line.kind == "user-agent":
             in_group = True
         elif line.kind == "blank":
@@ -104,7 +104,8 @@ def read_lines(data: bytes, dialect: Dialect, url: str | None) -> Iterator[Line]
         yield line
 
 
-def _read_line(number: int, raw: bytes, dialect: Dialect, keys: "_Keys", url: str | None) -> Line:
+def read_line(number: int, raw: bytes, dialect: Dialect, keys: "Keys", url: str | None) -> Line:
+    """One line, apart from the lines around it."""
     text, kept, problems = _readable(raw)
     content, comment, _ = kept.partition(b"#")
     content = content.strip()
@@ -160,7 +161,7 @@ def _key_and_value(content: bytes, dialect: Dialect, problems: list[str]) -> tup
     return words[1], words[2].strip()
 
 
-class _Keys(NamedTuple):
+class Keys(NamedTuple):
     """What a dialect knows, in lower case, with the directive each key means."""
 
     known: dict[bytes, str]
@@ -168,7 +169,7 @@ class _Keys(NamedTuple):
     """Keys that a longer key may begin with."""
 
 
-def _kind(key: bytes, keys: _Keys) -> tuple[str, bool]:
+def _kind(key: bytes, keys: Keys) -> tuple[str, bool]:
     """The directive a key means, and whether it is misspelt."""
     lowered = key.lower()
     kind = keys.known.get(lowered)
@@ -179,7 +180,8 @@ def _kind(key: bytes, keys: _Keys) -> tuple[str, bool]:
 
 
 @cache
-def _known_keys(dialect: Dialect) -> _Keys:
+def known_keys(dialect: Dialect) -> Keys:
+    """The keys a dialect knows."""
     known: dict[bytes, str] = {}
     prefixes: dict[bytes, str] = {}
     for row in TABLE:
@@ -191,4 +193,4 @@ def _known_keys(dialect: Dialect) -> _Keys:
             # google/robotstxt knows four keys, and takes them as the beginning of a key.
             if dialect.keys == "prefix" and row.name in ("user-agent", "sitemap", *RULES):
                 prefixes[spelling.encode()] = row.name
-    return _Keys(known, prefixes)
+    return Keys(known, prefixes)

@@ -416,6 +416,16 @@ def _split(pattern: str, wildcards: bool) -> tuple[str, tuple[str, ...], str | N
 def _with_index_html(rules: Iterable[Rule], dialect: "Dialect") -> Iterable[Rule]:
     for rule in rules:
         yield rule
-        directory, slash, page = rule.pattern.rpartition("/")
-        if dialect.index_html and rule.allow and slash and page.startswith("index.htm"):
-            yield rule._replace(pattern=directory + "/$")
+        directory = index_html_pattern(rule.pattern) if dialect.index_html and rule.allow else None
+        if directory:
+            yield rule._replace(pattern=directory)
+
+
+def index_html_pattern(pattern: str) -> str | None:
+    """The pattern of the directory that an index page stands for; None for any other page.
+
+    >>> index_html_pattern("/dir/index.html")
+    '/dir/$'
+    """
+    directory, slash, page = pattern.rpartition("/")
+    return directory + "/$" if slash and page.startswith("index.htm") else None

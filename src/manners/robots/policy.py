@@ -1,19 +1,27 @@
 """A parsed file, and a file bound to an agent: parse once, check many."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from manners._compiled import kernel
 from manners._text import to_text
-from manners.errors import InvalidURL
 from manners.robots.agents import Choice
 from manners.robots.dialects import Dialect, get
-from manners.robots.directives import RequestRate, Value, VisitTime
-from manners.robots.groups import Directive, Group, Rule, Sitemap, gather
+from manners.robots.directives import RequestRate, VisitTime, request_rate, seconds, visit_time
+from manners.robots.groups import Directive, Gathered, Group, Rule, Sitemap, gather
 from manners.robots.lines import decode, read_lines, truncate
+from manners.robots.matcher import PlainMatcher, is_elsewhere, is_robots_txt
 from manners.robots.patterns import RuleSet
 from manners.robots.verdict import Reason, Verdict
-from manners.urls import match_path, origin
+from manners.urls import match_path
+
+if TYPE_CHECKING or kernel is None:
+    Matcher = PlainMatcher
+else:
+    from manners.robots.matcher import CompiledMatcher as Matcher
+
+_T = TypeVar("_T")
 
 MAX_BYTES = 512_000
 """RFC 9309 section 2.5: at least 500 kibibytes are read."""
@@ -44,6 +52,8 @@ def parse(
 class Robots:
     """A parsed robots.txt. Immutable: shared between threads, pickled, copied and compared freely.
 
+    Groups and directives are made when they are first asked for; a policy does not need them.
+
     >>> robots = parse("User-agent: a\\nDisallow: /\\nSitemap: https://example.com/s.xml")
     >>> robots.groups[0].agents, robots.sitemaps[0].url
     (('a',), 'https://example.com/s.xml')
@@ -56,27 +66,36 @@ class Robots:
     """Where the file came from, when that is known."""
     truncated: bool = False
     """True when the file was longer than what was read of it."""
-    groups: tuple[Group, ...] = field(init=False, repr=False, compare=False)
-    directives: tuple[Directive, ...] = field(init=False, repr=False, compare=False)
-    """Every line that is neither User-agent nor a rule, in file order."""
-    too_many_rules: bool = field(init=False, repr=False, compare=False)
-    """True when the file has more rules than the dialect reads, so that it allows everything."""
-    _policies: dict[object, "Policy"] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        gathered = gather(read_lines(self.body, self.dialect, self.url), self.dialect)
-        limit = self.dialect.max_rules
-        derived = {
-            "groups": gathered.groups,
-            "directives": gathered.directives,
-            "too_many_rules": limit is not None and gathered.rule_lines > limit,
-            "_policies": {},
-        }
-        for name, value in derived.items():
-            object.__setattr__(self, name, value)
+    _gathered: Gathered | None = field(init=False, repr=False, compare=False, default=None)
+    _policies: dict[object, "Policy"] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Robots, (self.body, self.dialect, self.url, self.truncated)
+
+    def _gather(self) -> Gathered:
+        gathered = self._gathered
+        if gathered is None:
+            gathered = gather(read_lines(self.body, self.dialect, self.url), self.dialect)
+            object.__setattr__(self, "_gathered", gathered)
+        return gathered
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups, in file order, whoever they are for."""
+        return self._gather().groups
+
+    @property
+    def directives(self) -> tuple[Directive, ...]:
+        """Every line that is neither User-agent nor a rule, in file order."""
+        return self._gather().directives
+
+    @property
+    def too_many_rules(self) -> bool:
+        """True when the file has more rules than the dialect reads: it allows everything."""
+        limit = self.dialect.max_rules
+        return limit is not None and self._gather().rule_lines > limit
 
     @property
     def sitemaps(self) -> tuple[Sitemap, ...]:
@@ -124,87 +143,73 @@ class Robots:
         return self.policy(agent).check(url)
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Matcher):
     """A parsed file bound to an agent: the fast way to check many URLs.
+
+    `allowed(url)` is one answer, `allowed_many(urls)` a list of them; both are the engine's own.
 
     >>> policy = parse("User-agent: *\\nCrawl-delay: 2\\nDisallow: /a").policy("MyBot")
     >>> policy.crawl_delay, policy.allowed_many(["https://example.com/a", "https://example.com/b"])
     (2.0, [False, True])
     """
 
+    __slots__ = ("agents", "robots")
     robots: Robots
     agents: tuple[str, ...]
     """The names of the agent."""
-    choice: Choice = field(init=False, repr=False, compare=False)
-    """The groups that are for this agent, and why."""
-    rules: tuple[Rule, ...] = field(init=False, repr=False, compare=False)
-    """The rules that count, in file order."""
-    _ranked: list[Rule | None] = field(init=False, repr=False, compare=False)
-    _best: Callable[[str], int] = field(init=False, repr=False, compare=False)
-    """From a normalised path to the rank of the deciding rule."""
-    _normalise_path: Callable[[str], str] = field(init=False, repr=False, compare=False)
-    _allows: list[bool] = field(init=False, repr=False, compare=False)
-    """By rank: whether the rule allows."""
 
-    def __post_init__(self) -> None:
-        robots, dialect = self.robots, self.robots.dialect
-        choice = dialect.select(robots.groups, self.agents, dialect)
-        rules = tuple(rule for group in choice.groups for rule in group.rules)
-        rule_set = RuleSet(() if robots.too_many_rules else rules, dialect)
-        derived = {
-            "choice": choice,
-            "rules": rules,
-            "_ranked": rule_set.ranked,
-            "_best": rule_set.best,
-            "_normalise_path": dialect.normalise_path,
-            # An empty pattern, where the dialect keeps it, never disallows.
-            "_allows": [rule is None or rule.allow or not rule.pattern for rule in rule_set.ranked],
-        }
-        for name, value in derived.items():
-            object.__setattr__(self, name, value)
+    def __init__(self, robots: Robots, agents: tuple[str, ...]) -> None:
+        object.__setattr__(self, "robots", robots)
+        object.__setattr__(self, "agents", agents)
+        super().__init__(robots, agents)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a policy does not change: {name!r} cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a policy does not change: {name!r} cannot be deleted")
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Policy):
+            return NotImplemented
+        return (self.robots, self.agents) == (other.robots, other.agents)
+
+    def __hash__(self) -> int:
+        return hash((self.robots, self.agents))
+
+    def __repr__(self) -> str:
+        return f"Policy(robots={self.robots!r}, agents={self.agents!r})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Policy, (self.robots, self.agents)
 
-    def allowed(self, url: str) -> bool:
-        """Whether the agent may fetch the URL."""
-        path = self._normalise_path(match_path(url))
-        if self._allows[self._best(path)]:
-            return True
-        return self._is_robots_txt(path) or self._is_elsewhere(url)
-
-    def allowed_many(self, urls: Iterable[str]) -> list[bool]:
-        """Whether the agent may fetch each of many URLs."""
-        return [self.allowed(url) for url in urls]
-
     def check(self, url: str) -> Verdict:
         """Whether the agent may fetch the URL, and why."""
-        robots, choice = self.robots, self.choice
-        path = self._normalise_path(match_path(url))
-        rank = self._best(path)
-        rule = self._ranked[rank]
-        allowed = self._allows[rank]
-        if self._is_robots_txt(path):
+        robots, dialect = self.robots, self.robots.dialect
+        path = dialect.normalise_path(match_path(url))
+        allowed, rank = self.decide(url)
+        rule = self.rule(rank)
+        elsewhere = is_elsewhere(url, robots.url, dialect)
+        if is_robots_txt(path, dialect):
             allowed, reason, rule = True, Reason.ROBOTS_TXT_ITSELF, None
-        elif self._is_elsewhere(url):
-            allowed, reason, rule, choice = True, Reason.NO_GROUP, None, Choice()
-        elif robots.too_many_rules:
+        elif elsewhere:
+            allowed, reason, rule = True, Reason.NO_GROUP, None
+        elif self.too_many_rules:
             reason = Reason.TOO_MANY_RULES
         elif rule is not None:
             reason = Reason.RULE_MATCHED
         else:
-            reason = Reason.NO_RULE_MATCHED if choice.groups else Reason.NO_GROUP
+            reason = Reason.NO_RULE_MATCHED if self.has_group else Reason.NO_GROUP
         return Verdict(
             allowed=allowed,
             reason=reason,
             rule=rule,
-            agent=choice.agent,
-            specificity=choice.specificity,
+            agent="" if elsewhere else self.agent,
+            specificity=0 if elsewhere else self.specificity,
             crawl_delay=self.crawl_delay,
             url=url,
             path=path if path.isascii() else to_text(path.encode("latin-1")),
-            dialect=robots.dialect.name,
+            dialect=dialect.name,
             truncated=robots.truncated,
         )
 
@@ -215,51 +220,42 @@ class Policy:
         >>> [rule.line for rule in policy.matching("https://example.com/a/b")]
         [3, 2]
         """
-        path = self._normalise_path(match_path(url))
+        path = self.robots.dialect.normalise_path(match_path(url))
         # The rules that `index_html` made are among the ranked ones already.
         dialect = self.robots.dialect.but(index_html=False)
-        ranked = reversed(self._ranked)
+        ranked = [self.rule(rank) for rank in range(self.rule_count, 0, -1)]
         return [rule for rule in ranked if rule and RuleSet([rule], dialect).best(path)]
+
+    @property
+    def choice(self) -> Choice:
+        """The groups that are for this agent, and why."""
+        return self.robots.dialect.select(self.robots.groups, self.agents, self.robots.dialect)
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules for this agent, in file order."""
+        return tuple(rule for group in self.choice.groups for rule in group.rules)
 
     @property
     def crawl_delay(self) -> float | None:
         """Seconds the site asks this agent to wait between requests; the slowest of several."""
-        values = [value for value in self._timed("crawl-delay") if isinstance(value, float)]
-        return max(values, default=None)
+        return max(self._timed("crawl-delay", seconds), default=None)
 
     @property
     def request_rate(self) -> RequestRate | None:
         """The rate the site asks this agent to keep to; the slowest of several."""
-        values = [value for value in self._timed("request-rate") if isinstance(value, RequestRate)]
-        return max(values, key=lambda rate: rate.interval, default=None)
+        rates = self._timed("request-rate", request_rate)
+        return max(rates, key=lambda rate: rate.interval, default=None)
 
     @property
     def visit_time(self) -> VisitTime | None:
         """The hours in which the site wants this agent; the shortest of several."""
-        values = [value for value in self._timed("visit-time") if isinstance(value, VisitTime)]
-        return min(values, key=lambda window: window.minutes, default=None)
+        windows = self._timed("visit-time", visit_time)
+        return min(windows, key=lambda window: window.minutes, default=None)
 
-    def _timed(self, name: str) -> list[Value | None]:
-        key = self.robots.dialect.agent_key
-        return [
-            directive.value
-            for group in self.choice.groups
-            for directive in group.directives
-            if directive.name == name and any(key(a) in self.choice.keys for a in directive.agents)
-        ]
-
-    def _is_elsewhere(self, url: str) -> bool:
-        if self.robots.url is None or not self.robots.dialect.own_server_only:
-            return False
-        try:
-            return origin(url) != origin(self.robots.url)
-        except InvalidURL:  # a bare path is a path of this server
-            return False
-
-    def _is_robots_txt(self, path: str) -> bool:
-        return self.robots.dialect.robots_txt_allowed and (
-            path == "/robots.txt" or path.startswith("/robots.txt?")
-        )
+    def _timed(self, name: str, read: Callable[[str], _T | None]) -> list[_T]:
+        values = [read(text) for each, text in self.timed if each == name]
+        return [value for value in values if value is not None]
 
 
 def _resolved(url: str, base: str | None) -> str:

@@ -1,0 +1,40 @@
+"""The compiled kernel: built where there is a C compiler, left out where there is none."""
+
+import os
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+
+class BuildExt(build_ext):
+    """Builds the extension anew, so that one left by an earlier build is never installed."""
+
+    def build_extension(self, ext: Extension) -> None:
+        """Build one extension, after removing what an earlier build left."""
+        stale = [Path(self.get_ext_fullpath(ext.name))]
+        if self.editable_mode or self.inplace:
+            name = Path(self.get_ext_filename(ext.name)).name
+            stale.append(Path("src", *ext.name.split(".")[:-1], name))
+        for path in stale:
+            path.unlink(missing_ok=True)
+        super().build_extension(ext)
+
+
+# Sanitizers and planted bugs are for tests: `make asan`, tests/differential.
+flags = os.environ.get("MANNERS_CFLAGS", "").split()
+modules = cythonize(
+    [
+        Extension(
+            "manners.robots._kernel",
+            ["src/manners/robots/_kernel.pyx"],
+            extra_compile_args=["/O2"] if os.name == "nt" else ["-O3", *flags],
+            extra_link_args=[flag for flag in flags if flag.startswith("-fsanitize")],
+        )
+    ]
+)
+for module in modules:
+    module.optional = True  # cythonize() drops it when it is given to Extension
+
+setup(ext_modules=modules, cmdclass={"build_ext": BuildExt})

@@ -1,0 +1,1554 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: initializedcheck=False, embedsignature=True
+"""The kernel: lexing, rule sets and checks at C speed, with the answers of the plain engine.
+
+What is right is said by the plain engine (`lines`, `groups`, `agents`, `patterns`); this file says
+the same to a C compiler. A file is scanned once for each policy, into arrays that live no longer
+than that; what stays is one block of memory with the rules that count for the agent.
+
+    Scan      the User-agent, rule and timed lines of a file, as offsets into its bytes
+    Matcher   the rules for one agent: literals sorted for binary search, each with the best rank
+              that holds once a path begins with it, and rules with `*` hanging on literals
+
+Offsets: a text is a slice of the file where normalising changed nothing, and a slice of `pool`
+otherwise. An offset of the pool is stored as its complement, so the sign tells which it is.
+"""
+
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memchr, memcmp, memcpy, memset
+
+cdef extern from *:
+    """
+    #include <string.h>
+    #if defined(__linux__) || defined(__APPLE__) || defined(__FreeBSD__)
+      #ifdef __linux__
+      extern void *memmem(const void *, size_t, const void *, size_t);
+      #endif
+      #define kernel_find_long(h, n, needle, m) memmem(h, n, needle, m)
+    #else
+      /* No memmem: the plain search, whose worst case is the product of both lengths. */
+      static const void *kernel_find_long(const void *h, size_t n, const void *needle, size_t m) {
+          const unsigned char *at = (const unsigned char *)h, *end = at + n;
+          while ((size_t)(end - at) >= m) {
+              at = (const unsigned char *)memchr(at, *(const unsigned char *)needle, end - at - m + 1);
+              if (!at) return 0;
+              if (!memcmp(at, needle, m)) return at;
+              ++at;
+          }
+          return 0;
+      }
+    #endif
+    /* Bugs that a test plants one at a time, to see that the comparison of the engines finds them;
+       0 in every build that anybody installs. */
+    #ifndef MANNERS_PLANTED
+    #define MANNERS_PLANTED 0
+    #endif
+    """
+    const void *kernel_find_long(const void *, size_t, const void *, size_t) nogil
+    const int MANNERS_PLANTED
+
+cdef extern from "Python.h":
+    bint PyUnicode_Check(object)
+    bint PyUnicode_IS_COMPACT_ASCII(object)
+    void *PyUnicode_DATA(object)
+    Py_ssize_t PyUnicode_GET_LENGTH(object)
+    object PyUnicode_FromKindAndData(int, const void *, Py_ssize_t)
+    object PyUnicode_Substring(object, Py_ssize_t, Py_ssize_t)
+    char *PyBytes_AS_STRING(object)
+    Py_ssize_t PyBytes_GET_SIZE(object)
+    object PyBytes_FromStringAndSize(const char *, Py_ssize_t)
+
+cdef enum:
+    MAX_LINE = 2083 * 8 - 1
+    STACK = 1024        # bytes of a normalised path that need no allocation
+    MANY = 16           # rules with `*` on one literal from which an index pays
+    GRAM = 4
+    LONG_PIECE = 32     # from here on a piece is looked for in linear time
+
+cdef enum:  # the lines that count
+    UNKNOWN, USER_AGENT, ALLOW, DISALLOW, CRAWL_DELAY, REQUEST_RATE, VISIT_TIME
+
+cdef enum:  # Dialect.record_end
+    END_RULE, END_BLANK, END_AGENT
+
+cdef enum:  # Dialect.rank
+    LONGEST, ALLOW_FIRST, FIRST
+
+cpdef enum:  # Dialect.agent_key, where the kernel knows it
+    KEY_PYTHON, KEY_TOKEN, KEY_GOOGLE, KEY_WHOLE
+
+cdef enum:  # what becomes of a percent sign
+    PERCENT_KEEP, PERCENT_UPPER, PERCENT_RFC
+
+cpdef enum:  # normalisers, by the functions of `patterns`
+    NORM_PYTHON, NORM_RFC_PATH, NORM_RFC_PATTERN, NORM_LITERAL, NORM_GOOGLE, NORM_RAW, NORM_ESCAPED
+    NORM_SCANNER_PATH, NORM_SCANNER_PATTERN, NORM_COUNT
+
+KINDS = {
+    "user-agent": USER_AGENT, "allow": ALLOW, "disallow": DISALLOW,
+    "crawl-delay": CRAWL_DELAY, "request-rate": REQUEST_RATE, "visit-time": VISIT_TIME,
+}
+TIMED = {CRAWL_DELAY: "crawl-delay", REQUEST_RATE: "request-rate", VISIT_TIME: "visit-time"}
+
+
+# Bytes.
+
+cdef struct Norm:
+    uint8_t copy[256]     # these bytes stay as they are; others become %XX
+    uint8_t decode[256]   # %xx of these octets is decoded
+    int percent
+
+cdef Norm norms[NORM_COUNT]
+cdef uint8_t IS_SPACE[256]
+cdef uint8_t LOWER[256]
+cdef uint8_t HEX[256]     # the value of a hex digit plus one
+cdef uint8_t ENDS_AUTHORITY[256]
+cdef uint8_t PLAIN_HOST[256]
+cdef uint8_t BYTE_CLASS[256]
+cdef uint8_t IS_TOKEN[256]
+cdef uint8_t IS_GOOGLE_TOKEN[256]
+cdef const char *DIGITS = "0123456789ABCDEF"
+
+
+cdef void fill(uint8_t *table, bytes members) noexcept:
+    cdef int i
+    cdef const uint8_t *text = <const uint8_t *>PyBytes_AS_STRING(members)
+    for i in range(<int>len(members)):
+        table[text[i]] = 1
+
+
+cdef void set_up_tables() noexcept:
+    cdef int i
+    cdef bytes letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    cdef bytes digits = b"0123456789"
+    cdef bytes unreserved = letters + digits + b"-._~"
+    cdef bytes safe = unreserved + b"/:?#[]@!&'()+,;="
+    fill(IS_SPACE, b" \t\n\r\x0b\x0c")
+    fill(ENDS_AUTHORITY, b"/?;#")
+    fill(PLAIN_HOST, b"abcdefghijklmnopqrstuvwxyz0123456789.-_")
+    fill(IS_TOKEN, letters + digits + b"_-")
+    fill(IS_GOOGLE_TOKEN, letters + b"_-")
+    for i in range(256):
+        LOWER[i] = i + 32 if 65 <= i <= 90 else i
+        HEX[i] = 0
+    for i in range(10):
+        HEX[48 + i] = i + 1
+    for i in range(6):
+        HEX[65 + i] = HEX[97 + i] = i + 11
+    # 64 classes: a path that lacks a class a rule needs cannot match it. Letters and digits, which
+    # tell most, have classes of their own.
+    for i in range(256):
+        BYTE_CLASS[i] = 36 + i % 28
+    for i in range(26):
+        BYTE_CLASS[97 + i] = i
+    for i in range(10):
+        BYTE_CLASS[48 + i] = 26 + i
+    for i in (NORM_RFC_PATH, NORM_RFC_PATTERN):
+        fill(norms[i].copy, safe)
+        fill(norms[i].decode, unreserved)
+        norms[i].percent = PERCENT_RFC
+    fill(norms[NORM_RFC_PATTERN].copy, b"*")
+    fill(norms[NORM_LITERAL].copy, safe + b"*$")
+    fill(norms[NORM_LITERAL].decode, unreserved + b"*$")
+    norms[NORM_LITERAL].percent = PERCENT_RFC
+    memset(norms[NORM_GOOGLE].copy, 1, 128)
+    norms[NORM_GOOGLE].percent = PERCENT_UPPER
+    memset(norms[NORM_RAW].copy, 1, 256)
+    norms[NORM_RAW].percent = PERCENT_KEEP
+    fill(norms[NORM_ESCAPED].copy, safe + b"*$%")
+    norms[NORM_ESCAPED].percent = PERCENT_KEEP
+    for i in (NORM_SCANNER_PATH, NORM_SCANNER_PATTERN):
+        memset(norms[i].copy, 1, 256)
+        norms[i].percent = PERCENT_UPPER
+
+
+cdef inline bint is_plain(int kind, const uint8_t *text, Py_ssize_t size) noexcept nogil:
+    """Whether normalising would change nothing."""
+    cdef Norm *norm = &norms[kind]
+    cdef Py_ssize_t i
+    if kind == NORM_RAW:
+        return memchr(text, 0, size) == NULL
+    for i in range(size):
+        if not norm.copy[text[i]] or (text[i] == 37 and norm.percent != PERCENT_KEEP):
+            return False
+    if kind == NORM_SCANNER_PATH:
+        if memchr(text, 63, size) != NULL:
+            return False
+        for i in range(size - 1):
+            if text[i] == 47 and text[i + 1] == 47:
+                return False
+    return True
+
+
+cdef Py_ssize_t normalise(
+    int kind, const uint8_t *text, Py_ssize_t size, uint8_t *out
+) noexcept nogil:
+    """Writes the normalised text, at most three bytes for each, and returns its size."""
+    cdef Norm *norm = &norms[kind]
+    cdef Py_ssize_t i = 0, n = 0
+    cdef uint8_t c, octet
+    cdef const void *stop
+    if kind == NORM_RAW or kind == NORM_SCANNER_PATH:
+        stop = memchr(text, 0 if kind == NORM_RAW else 63, size)
+        if stop != NULL:
+            size = <const uint8_t *>stop - text
+    while i < size:
+        c = text[i]
+        if c == 37 and norm.percent != PERCENT_KEEP:
+            if i + 2 < size and HEX[text[i + 1]] and HEX[text[i + 2]]:
+                octet = (HEX[text[i + 1]] - 1) * 16 + HEX[text[i + 2]] - 1
+                i += 3
+                if norm.decode[octet]:
+                    out[n] = octet
+                    n += 1
+                    continue
+                c = octet
+            elif norm.percent == PERCENT_UPPER:
+                out[n] = 37
+                n += 1
+                i += 1
+                continue
+            else:
+                i += 1
+            out[n] = 37
+            out[n + 1] = DIGITS[c >> 4]
+            out[n + 2] = DIGITS[c & 15]
+            n += 3
+            continue
+        i += 1
+        if norm.copy[c]:
+            if kind == NORM_SCANNER_PATH and c == 47 and n and out[n - 1] == 47:
+                continue
+            out[n] = c
+            n += 1
+        else:
+            out[n] = 37
+            out[n + 1] = DIGITS[c >> 4]
+            out[n + 2] = DIGITS[c & 15]
+            n += 3
+    return n
+
+
+# URLs.
+
+cdef inline Py_ssize_t find_path(
+    const uint8_t *url, Py_ssize_t size, Py_ssize_t *end
+) noexcept nogil:
+    """Where the path begins, as `urls.match_path` has it; -1 when there is none."""
+    cdef Py_ssize_t i, start = 0
+    cdef const void *mark
+    if size > 8 and memcmp(url, b"http", 4) == 0 and (
+        memcmp(url + 4, b"://", 3) == 0 or memcmp(url + 4, b"s://", 4) == 0
+    ):
+        i = 7 if url[4] == 58 else 8
+    else:
+        if size >= 2 and url[0] == 47 and url[1] == 47:
+            start = 2
+        i = start
+        while i < size and not ENDS_AUTHORITY[url[i]]:
+            i += 1
+        if start < i < size - 1 and url[i] == 47 and url[i + 1] == 47 and url[i - 1] == 58:
+            i += 2
+        else:
+            i = start
+    while i < size and not ENDS_AUTHORITY[url[i]]:
+        i += 1
+    if i == size or url[i] == 35:
+        return -1
+    mark = memchr(url + i, 35, size - i)
+    end[0] = size if mark == NULL else <const uint8_t *>mark - url
+    return i
+
+
+def match_path(url):
+    """The part of a URL that rules are matched against: raw path and query."""
+    cdef Py_ssize_t start, end = 0
+    if not PyUnicode_Check(url):
+        raise TypeError(f"a URL is a str, not {type(url).__name__}")
+    if not PyUnicode_IS_COMPACT_ASCII(url):
+        return plain_match_path(url)
+    cdef const uint8_t *text = <const uint8_t *>PyUnicode_DATA(url)
+    start = find_path(text, PyUnicode_GET_LENGTH(url), &end)
+    if start < 0:
+        return "/"
+    path = PyUnicode_Substring(url, start, end)
+    return path if text[start] == 47 else "/" + path
+
+
+def origin(url):
+    """The scheme, host and port a URL belongs to, written in one way only."""
+    cdef Py_ssize_t size, start, i
+    if PyUnicode_Check(url) and PyUnicode_IS_COMPACT_ASCII(url):
+        text = <const uint8_t *>PyUnicode_DATA(url)
+        size = PyUnicode_GET_LENGTH(url)
+        start = 0
+        if size > 8 and memcmp(text, b"https://", 8) == 0:
+            start = 8
+        elif size > 7 and memcmp(text, b"http://", 7) == 0:
+            start = 7
+        i = start
+        while i < size and PLAIN_HOST[text[i]]:
+            i += 1
+        # Most URLs are written as their origin is; the others are for the plain function.
+        if start and start < i <= start + 253 and (
+            i == size or text[i] == 47 or text[i] == 63 or text[i] == 35
+        ):
+            return PyUnicode_Substring(url, 0, i)
+    return plain_origin(url)
+
+
+# How a dialect reads, told in numbers.
+
+cdef struct Spelling:
+    const uint8_t *text
+    Py_ssize_t size
+    int kind
+
+cdef class Config:
+    """A dialect as the kernel reads it: its data as numbers, and its functions to call where they
+    are not among those that the kernel knows."""
+
+    cdef object dialect, select, agent_key, own_key, normalise_path, normalise_pattern
+    cdef object make_group
+    cdef bint prefix_keys, colon_optional, rules_for_everybody, falls_back, empty_allows, wildcards
+    cdef bint index_html, robots_txt_allowed, own_server_only, selects_by_name
+    cdef int record_end, rank, key_code, path_code, pattern_code
+    cdef Py_ssize_t max_rules
+    cdef list keep
+    cdef Spelling spellings[32]
+    cdef int spelling_count
+
+    def __init__(self, dialect, *, known, prefixes, selects_by_name, key_code, path_code,
+                 pattern_code, make_group):
+        self.dialect = dialect
+        self.select = dialect.select
+        self.agent_key = dialect.agent_key
+        self.own_key = dialect.own_key
+        self.normalise_path = dialect.normalise_path
+        self.normalise_pattern = dialect.normalise_pattern
+        self.make_group = make_group
+        self.prefix_keys = bool(prefixes)
+        self.colon_optional = dialect.colon_optional
+        self.rules_for_everybody = dialect.rules_without_agent == "everybody"
+        self.falls_back = dialect.empty_section_falls_back
+        self.empty_allows = dialect.empty_rule == "allows"
+        self.wildcards = dialect.wildcards
+        self.index_html = dialect.index_html
+        self.robots_txt_allowed = dialect.robots_txt_allowed
+        self.own_server_only = dialect.own_server_only
+        self.record_end = {"rule": END_RULE, "blank": END_BLANK, "agent": END_AGENT}[
+            dialect.record_end]
+        self.rank = {"longest": LONGEST, "allow-first": ALLOW_FIRST, "first": FIRST}[dialect.rank]
+        self.max_rules = -1 if dialect.max_rules is None else dialect.max_rules
+        self.selects_by_name = selects_by_name and key_code != KEY_PYTHON
+        self.key_code = key_code
+        self.path_code = path_code
+        self.pattern_code = pattern_code
+        self.keep = []
+        self.spelling_count = 0
+        for text, name in known.items():
+            if name in KINDS:
+                if self.spelling_count == 32:
+                    raise ValueError("more spellings of the known keys than the kernel holds")
+                self.keep.append(text)
+                self.spellings[self.spelling_count].text = <const uint8_t *>PyBytes_AS_STRING(text)
+                self.spellings[self.spelling_count].size = PyBytes_GET_SIZE(text)
+                self.spellings[self.spelling_count].kind = KINDS[name]
+                self.spelling_count += 1
+
+
+# Scanning a file.
+
+cdef struct AgentLine:
+    int32_t start, size, group   # start -1: a `*` that the file does not have
+    bint matched
+
+cdef struct RuleLine:
+    int32_t start, size, line, group
+    bint allow
+
+cdef struct TimedLine:
+    int32_t start, size, group, first, last   # the User-agent lines it belongs to
+    int kind
+
+cdef struct GroupLines:
+    int32_t line, rules
+    bint chosen
+
+cdef struct Scan:
+    AgentLine *agents
+    RuleLine *rules
+    TimedLine *timed
+    GroupLines *groups
+    Py_ssize_t agent_count, rule_count, timed_count, group_count
+    Py_ssize_t agent_room, rule_room, timed_room, group_room
+    Py_ssize_t rules_with_value
+
+
+cdef int make_room(void **items, Py_ssize_t *room, Py_ssize_t count, size_t size) except -1:
+    """Room for one more item behind `count`."""
+    cdef Py_ssize_t wanted
+    cdef void *moved
+    if count < room[0]:
+        return 0
+    wanted = 16 if room[0] == 0 else room[0] * 2
+    moved = realloc(items[0], wanted * size)
+    if moved == NULL:
+        raise MemoryError
+    items[0] = moved
+    room[0] = wanted
+    return 0
+
+
+cdef void free_scan(Scan *scan) noexcept:
+    free(scan.agents)
+    free(scan.rules)
+    free(scan.timed)
+    free(scan.groups)
+
+
+cdef inline int key_kind(Config config, const uint8_t *key, Py_ssize_t size) noexcept:
+    cdef Spelling *spelling
+    cdef int i
+    cdef Py_ssize_t j
+    cdef uint8_t first = LOWER[key[0]]
+    for i in range(config.spelling_count):
+        spelling = &config.spellings[i]
+        if spelling.text[0] != first or spelling.size > size:
+            continue
+        if spelling.size != size and (not config.prefix_keys or spelling.kind > DISALLOW):
+            continue
+        j = 1
+        while j < spelling.size and LOWER[key[j]] == spelling.text[j]:
+            j += 1
+        if j == spelling.size:
+            return spelling.kind
+    return UNKNOWN
+
+
+cdef int add_group(Scan *scan, int32_t line) except -1:
+    make_room(<void **>&scan.groups, &scan.group_room, scan.group_count, sizeof(GroupLines))
+    scan.groups[scan.group_count] = GroupLines(line=line, rules=0, chosen=False)
+    scan.group_count += 1
+    return 0
+
+
+cdef int add_agent(Scan *scan, int32_t start, int32_t size) except -1:
+    make_room(<void **>&scan.agents, &scan.agent_room, scan.agent_count, sizeof(AgentLine))
+    scan.agents[scan.agent_count] = AgentLine(
+        start=start, size=size, group=<int32_t>(scan.group_count - 1), matched=False)
+    scan.agent_count += 1
+    return 0
+
+
+cdef int scan_file(Scan *scan, Config config, const uint8_t *body, Py_ssize_t size) except -1:
+    """`lines.read_lines` and `groups.gather` in one, for the lines that count."""
+    cdef Py_ssize_t position = 0, end, next_lf = -1, next_cr = -1, start, stop, colon, value
+    cdef Py_ssize_t run_start = 0
+    cdef int32_t number = 0
+    cdef int kind
+    cdef bint has_comment, in_group = False, agent_seen = False, run_ended = False
+    cdef bint rule_seen = False, has_nul = memchr(body, 0, size) != NULL
+    cdef const void *found
+    while position < size:
+        # The next LF and the next CR are looked for only when the last ones are behind us, so a
+        # file without one of them is searched for it once.
+        if next_lf < position:
+            found = memchr(body + position, 10, size - position)
+            next_lf = size if found == NULL else <const uint8_t *>found - body
+        if next_cr < position:
+            found = memchr(body + position, 13, size - position)
+            next_cr = size if found == NULL else <const uint8_t *>found - body
+        end = next_lf if next_lf < next_cr else next_cr
+        start = position
+        stop = end if end - start <= MAX_LINE else start + MAX_LINE
+        position = end + 1
+        if end == next_cr and end + 1 == next_lf:
+            position = end + 2
+        number += 1
+
+        if has_nul:
+            found = memchr(body + start, 0, stop - start)
+            if found != NULL:
+                stop = <const uint8_t *>found - body
+        while start < stop and IS_SPACE[body[start]]:
+            start += 1
+        has_comment = start < stop and body[start] == 35
+        if start == stop or has_comment:
+            if not has_comment and config.record_end != END_RULE:
+                in_group = False
+            continue
+        found = memchr(body + start, 35, stop - start)
+        if found != NULL:
+            stop = <const uint8_t *>found - body
+        while IS_SPACE[body[stop - 1]]:
+            stop -= 1
+
+        found = memchr(body + start, 58, stop - start)
+        if found != NULL:
+            colon = <const uint8_t *>found - body
+            value = colon + 1
+        elif config.colon_optional:
+            colon = start
+            while colon < stop and body[colon] != 32 and body[colon] != 9:
+                colon += 1
+            value = colon
+            while value < stop and (body[value] == 32 or body[value] == 9):
+                value += 1
+            if value == stop:
+                continue
+            if (memchr(body + value, 32, stop - value) != NULL
+                    or memchr(body + value, 9, stop - value) != NULL):
+                continue
+        else:
+            continue
+        while colon > start and IS_SPACE[body[colon - 1]]:
+            colon -= 1
+        if colon == start:
+            continue
+        kind = key_kind(config, body + start, colon - start)
+        if kind == UNKNOWN:
+            continue
+        while value < stop and IS_SPACE[body[value]]:
+            value += 1
+
+        if kind == USER_AGENT:
+            agent_seen = True
+            if not in_group or rule_seen or config.record_end == END_AGENT:
+                add_group(scan, number)
+                in_group = True
+                rule_seen = False
+                run_start = scan.agent_count
+            elif run_ended:
+                run_start = scan.agent_count
+            run_ended = False
+            add_agent(scan, <int32_t>value, <int32_t>(stop - value))
+        elif kind == ALLOW or kind == DISALLOW:
+            if value < stop:
+                scan.rules_with_value += 1
+            if not in_group:
+                if agent_seen or not config.rules_for_everybody:
+                    continue
+                add_group(scan, number)
+                in_group = True
+                run_start = scan.agent_count
+                add_agent(scan, -1, 1)
+            rule_seen = run_ended = True
+            scan.groups[scan.group_count - 1].rules += 1
+            make_room(<void **>&scan.rules, &scan.rule_room, scan.rule_count, sizeof(RuleLine))
+            scan.rules[scan.rule_count] = RuleLine(
+                start=<int32_t>value, size=<int32_t>(stop - value), line=number,
+                group=<int32_t>(scan.group_count - 1), allow=kind == ALLOW)
+            scan.rule_count += 1
+        elif in_group:
+            run_ended = True
+            make_room(<void **>&scan.timed, &scan.timed_room, scan.timed_count, sizeof(TimedLine))
+            scan.timed[scan.timed_count] = TimedLine(
+                start=<int32_t>value, size=<int32_t>(stop - value),
+                group=<int32_t>(scan.group_count - 1), first=<int32_t>run_start,
+                last=<int32_t>scan.agent_count, kind=kind)
+            scan.timed_count += 1
+    return 0
+
+
+# A rule set.
+
+cdef struct Node:            # a beginning that at least one rule has
+    int32_t start, size
+    int32_t outer            # the longest other node that this one begins with, or -1
+    uint32_t prefix          # best rank once a path begins so, outer nodes included
+    uint32_t exact           # best rank when nothing follows
+    int32_t wilds            # the list to try first, its own or an outer node's, or -1
+
+cdef struct RuleInfo:        # by rank, from 1
+    int32_t start, line      # of its value
+    uint8_t allows, derived
+
+cdef struct Piece:
+    int32_t start, size
+
+cdef struct Wild:            # a rule with `*`
+    uint64_t classes         # of the bytes it needs
+    uint32_t rank
+    int32_t piece, pieces    # what stands between the stars; the last ends the path if anchored
+    int32_t length           # the fewest bytes all pieces need
+    bint anchored
+
+cdef struct Grams:           # wild rules by a gram that a path must have
+    uint32_t slots           # a power of two
+    uint32_t *gram
+    int32_t *first
+    int32_t *count           # 0: an empty slot
+    uint8_t *bits            # a filter in front, 8 bits a slot
+
+cdef struct Wilds:           # the wild rules on one node, best first
+    int32_t first, count     # tried one by one
+    int32_t node_size
+    int32_t outer            # the next list outwards, or -1
+    uint32_t top             # the best rank here and further out
+    int32_t grams            # its index, or -1
+
+
+cdef inline uint32_t gram_at(const uint8_t *text) noexcept nogil:
+    cdef uint32_t gram
+    memcpy(&gram, text, GRAM)
+    return gram
+
+
+cdef inline uint32_t gram_hash(uint32_t gram) noexcept nogil:
+    gram ^= gram >> 15
+    gram *= <uint32_t>0x2c1b3c6d
+    gram ^= gram >> 12
+    gram *= <uint32_t>0x297a2d39
+    return gram ^ (gram >> 15)
+
+
+cdef struct Pattern:         # while a rule set is made
+    uint64_t key             # what rules are ranked by
+    int32_t start, size, value, line
+    bint allow, derived
+
+cdef struct Head:
+    int32_t start, size
+    uint32_t rank
+    int32_t wild             # or -1
+    bint anchored
+
+
+cdef class Matcher:
+    """The rules for one agent, and the verdicts that follow."""
+
+    cdef readonly str agent
+    cdef readonly int specificity
+    cdef readonly bint has_group, too_many_rules
+    cdef readonly tuple timed
+    cdef readonly Py_ssize_t rule_count
+    cdef Config config
+    cdef bytes file
+    cdef const uint8_t *body
+    cdef uint8_t *pool
+    cdef Py_ssize_t pool_size, pool_room
+    cdef Node *nodes
+    cdef RuleInfo *rules
+    cdef Piece *pieces
+    cdef Wild *wilds
+    cdef Wilds *lists
+    cdef Grams *grams
+    cdef Py_ssize_t node_count, piece_count, wild_count, list_count, gram_count
+    cdef Py_ssize_t node_room, piece_room, wild_room, list_room, gram_room
+
+    def __init__(self, config not None, bytes body not None, url, tuple agents not None, groups):
+        cdef Scan scan
+        if self.nodes != NULL or self.rules != NULL:
+            raise TypeError("a matcher is made once")
+        if len(body) > 0x7fffffff - MAX_LINE:
+            raise OverflowError("a robots.txt of 2 GiB or more")
+        self.config = config
+        self.file = body
+        self.body = <const uint8_t *>PyBytes_AS_STRING(body)
+        self.agent = ""
+        self.timed = ()
+        memset(&scan, 0, sizeof(Scan))
+        try:
+            scan_file(&scan, self.config, self.body, len(body))
+            self.too_many_rules = (
+                0 <= self.config.max_rules < scan.rules_with_value)
+            self._choose(&scan, agents, groups)
+            self._gather_timed(&scan)
+            if not self.too_many_rules:
+                self._compile(&scan, url)
+                if self.config.falls_back and self.config.selects_by_name \
+                        and self.rule_count == 0 and self.specificity > 1:
+                    # An own section without rules counts as absent.
+                    self._choose_by_name(&scan, [])
+                    self._gather_timed(&scan)
+                    self._compile(&scan, url)
+        finally:
+            free_scan(&scan)
+
+    def __dealloc__(self):
+        cdef Py_ssize_t i
+        for i in range(self.gram_count):
+            free(self.grams[i].gram)
+            free(self.grams[i].first)
+            free(self.grams[i].count)
+            free(self.grams[i].bits)
+        free(self.grams)
+        free(self.pool)
+        free(self.nodes)
+        free(self.rules)
+        free(self.pieces)
+        free(self.wilds)
+        free(self.lists)
+
+    # Whose groups.
+
+    cdef bytes _agent_bytes(self, AgentLine *line):
+        if line.start < 0:
+            return b"*"
+        return PyBytes_FromStringAndSize(<const char *>self.body + line.start, line.size)
+
+    cdef int _choose(self, Scan *scan, tuple agents, groups) except -1:
+        cdef Py_ssize_t i
+        if self.config.selects_by_name:
+            keys = [self.config.own_key(agent) for agent in agents]
+            own = [to_bytes(key) for key in keys if key is not None and key != "*"]
+            return self._choose_by_name(scan, own)
+        if groups is None:
+            names = [[] for _ in range(scan.group_count)]
+            for i in range(scan.agent_count):
+                names[scan.agents[i].group].append(to_text(self._agent_bytes(&scan.agents[i])))
+            groups = [self.config.make_group(tuple(names[i]), line=scan.groups[i].line)
+                      for i in range(scan.group_count)]
+        choice = self.config.select(groups, agents, self.config.dialect)
+        self.agent, self.specificity = choice.agent, choice.specificity
+        self.has_group = bool(choice.groups)
+        chosen = {group.line for group in choice.groups}
+        for i in range(scan.group_count):
+            scan.groups[i].chosen = scan.groups[i].line in chosen
+        for i in range(scan.agent_count):
+            name = to_text(self._agent_bytes(&scan.agents[i]))
+            scan.agents[i].matched = (
+                scan.groups[scan.agents[i].group].chosen
+                and self.config.agent_key(name) in choice.keys)
+        return 0
+
+    cdef int _choose_by_name(self, Scan *scan, list own) except -1:
+        """`agents.by_name`: the groups that name the agent, else those for `*`."""
+        cdef Py_ssize_t i, first_own = -1, first_all = -1
+        cdef int named
+        for i in range(scan.group_count):
+            scan.groups[i].chosen = False
+        for i in range(scan.agent_count):
+            named = self._named(&scan.agents[i], own)
+            scan.agents[i].matched = named == 2
+            if named == 2 and first_own < 0:
+                first_own = i
+            elif named == 1 and first_all < 0:
+                first_all = i
+        if first_own < 0 and first_all >= 0:
+            for i in range(scan.agent_count):
+                scan.agents[i].matched = self._named(&scan.agents[i], own) == 1
+            first_own = first_all
+            self.specificity = 1
+        else:
+            self.specificity = 3 if first_own >= 0 else 0
+        self.has_group = first_own >= 0
+        self.agent = ""
+        if self.has_group:
+            self.agent = to_text(self._agent_bytes(&scan.agents[first_own]))
+            for i in range(scan.agent_count):
+                if scan.agents[i].matched:
+                    scan.groups[scan.agents[i].group].chosen = True
+        return 0
+
+    cdef int _named(self, AgentLine *line, list own) except -1:
+        """2 when the line names the agent, 1 when it is for everybody, else 0."""
+        cdef const uint8_t *text = <const uint8_t *>b"*"
+        cdef const uint8_t *other
+        cdef Py_ssize_t size = line.size, i
+        if line.start >= 0:
+            text = self.body + line.start
+        if self.config.key_code == KEY_WHOLE:
+            if size == 0:
+                return 0
+            if size == 1 and text[0] == 42:
+                return 1
+        else:
+            if size and text[0] == 42 and (size == 1 or IS_SPACE[text[1]]):
+                return 1
+            i = 0
+            while i < size and (IS_TOKEN[text[i]] if self.config.key_code == KEY_TOKEN
+                                else IS_GOOGLE_TOKEN[text[i]]):
+                i += 1
+            size = i
+            if size == 0 and self.config.key_code == KEY_TOKEN:
+                return 0
+        for name in own:
+            if PyBytes_GET_SIZE(name) == size:
+                other = <const uint8_t *>PyBytes_AS_STRING(name)
+                i = 0
+                while i < size and LOWER[text[i]] == other[i]:
+                    i += 1
+                if i == size:
+                    return 2
+        return 0
+
+    cdef int _gather_timed(self, Scan *scan) except -1:
+        cdef Py_ssize_t i, j
+        cdef TimedLine *line
+        found = []
+        for i in range(scan.timed_count):
+            line = &scan.timed[i]
+            if not scan.groups[line.group].chosen:
+                continue
+            for j in range(line.first, line.last):
+                if scan.agents[j].matched:
+                    text = PyBytes_FromStringAndSize(
+                        <const char *>self.body + line.start, line.size)
+                    found.append((TIMED[line.kind], to_text(text)))
+                    break
+        self.timed = tuple(found)
+        return 0
+
+    # The rules that count.
+
+    cdef inline const uint8_t *_text(self, int32_t start) noexcept nogil:
+        return self.body + start if start >= 0 else self.pool + ~start
+
+    cdef int32_t _pool(self, const uint8_t *text, Py_ssize_t size) except? 0:
+        """A place in the pool with room for `size` bytes; `text`, if any, is copied there."""
+        cdef Py_ssize_t wanted = self.pool_size + size, room = self.pool_room
+        cdef int32_t start = <int32_t>self.pool_size
+        cdef uint8_t *moved
+        if wanted > 0x7fffffff:
+            raise OverflowError("rules that need 2 GiB or more")
+        if wanted > room:
+            room = wanted if room == 0 else max(wanted, room * 2)
+            moved = <uint8_t *>realloc(self.pool, room)
+            if moved == NULL:
+                raise MemoryError
+            self.pool = moved
+            self.pool_room = room
+        if text != NULL:
+            memcpy(self.pool + start, text, size)
+        self.pool_size = wanted
+        return ~start
+
+    cdef bint _normalised(self, RuleLine *line, url, Pattern *pattern) except -1:
+        """Fills in the pattern of a rule; False when the dialect drops it."""
+        cdef const uint8_t *value = self.body + line.start
+        cdef Py_ssize_t size = line.size, written
+        cdef int code = self.config.pattern_code
+        cdef bint anchored = False
+        cdef int32_t start
+        cdef Py_ssize_t i
+        pattern.start, pattern.size = line.start, line.size
+        if size == 0:
+            return self.config.empty_allows
+        if code == NORM_SCANNER_PATTERN:
+            for i in range(size):
+                if IS_SPACE[value[i]] or value[i] == 92:
+                    return False
+        if code == NORM_RFC_PATTERN and value[size - 1] == 36:
+            anchored = True
+            size -= 1
+        if code == NORM_PYTHON or (code == NORM_ESCAPED and (
+                value[0] != 47 or (size > 1 and value[1] == 47))):
+            # Not one of the kernel's, or a URL to be resolved: rare, and for the plain function.
+            text = self.config.normalise_pattern(
+                PyBytes_FromStringAndSize(<const char *>value, size), url)
+            if text is None:
+                return False
+            pattern.start = self._pool(<const uint8_t *>PyBytes_AS_STRING(text), len(text))
+            pattern.size = <int32_t>len(text)
+            return pattern.size > 0 or self.config.empty_allows
+        if is_plain(code, value, size):
+            return True
+        start = self._pool(NULL, 3 * size + 1)
+        written = normalise(code, value, size, self.pool + ~start)
+        if anchored:
+            self.pool[~start + written] = 36
+            written += 1
+        self.pool_size = ~start + written
+        pattern.start, pattern.size = start, <int32_t>written
+        return True
+
+    cdef int _compile(self, Scan *scan, url) except -1:
+        cdef Pattern *patterns = NULL
+        cdef Head *heads = NULL
+        cdef uint32_t *order = NULL
+        cdef Py_ssize_t count = 0, room = 0, i
+        cdef RuleLine *line
+        try:
+            for i in range(scan.rule_count):
+                line = &scan.rules[i]
+                if not scan.groups[line.group].chosen:
+                    continue
+                make_room(<void **>&patterns, &room, count + 1, sizeof(Pattern))
+                patterns[count] = Pattern(key=0, start=0, size=0, value=line.start,
+                                          line=line.line, allow=line.allow, derived=False)
+                if self._normalised(line, url, &patterns[count]):
+                    count += 1
+                    if self.config.index_html and line.allow:
+                        count += self._index_html(&patterns[count - 1], &patterns[count])
+            if count == 0:
+                return 0
+            order = <uint32_t *>malloc(2 * count * sizeof(uint32_t))
+            heads = <Head *>malloc(count * sizeof(Head))
+            self.rules = <RuleInfo *>malloc((count + 1) * sizeof(RuleInfo))
+            if order == NULL or heads == NULL or self.rules == NULL:
+                raise MemoryError
+            self._rank(patterns, count, order)
+            self.rule_count = count
+            for i in range(count):
+                self._split(&patterns[order[i]], &heads[i], <uint32_t>(i + 1))
+            self._sort_heads(heads, count, order)
+            self._make_nodes(heads, count, order)
+            self._shrink()
+        finally:
+            free(patterns)
+            free(heads)
+            free(order)
+        return 0
+
+    cdef int _index_html(self, Pattern *rule, Pattern *derived) except -1:
+        """Google: `Allow: /dir/index.html` is also `Allow: /dir/$`. The number of rules made."""
+        cdef const uint8_t *text = self._text(rule.start)
+        cdef Py_ssize_t slash = rule.size - 1
+        while slash >= 0 and text[slash] != 47:
+            slash -= 1
+        if slash < 0 or rule.size - slash < 10 or memcmp(text + slash, b"/index.htm", 10) != 0:
+            return 0
+        derived[0] = rule[0]
+        derived.derived = True
+        derived.start = self._pool(NULL, slash + 2)
+        derived.size = <int32_t>(slash + 2)
+        memcpy(self.pool + ~derived.start, self._text(rule.start), slash + 1)
+        self.pool[~derived.start + slash + 1] = 36
+        return 1
+
+    cdef void _rank(self, Pattern *patterns, Py_ssize_t count, uint32_t *order) noexcept:
+        """Orders the rules by rank, the deciding one last; where all else is equal, the earlier
+        line is the better one."""
+        cdef Py_ssize_t i, width, low, middle, high, left, right, k
+        cdef uint32_t *source = order
+        cdef uint32_t *target = order + count
+        cdef uint32_t *swap
+        cdef uint64_t earlier
+        for i in range(count):
+            order[i] = <uint32_t>i
+            earlier = 0x7fffffff - <uint64_t>i
+            if self.config.rank == LONGEST:
+                patterns[i].key = <uint64_t>patterns[i].size << 33 | earlier
+                if MANNERS_PLANTED != 1:
+                    patterns[i].key |= <uint64_t>patterns[i].allow << 32
+            elif self.config.rank == ALLOW_FIRST:
+                patterns[i].key = (
+                    <uint64_t>patterns[i].allow << 63 | <uint64_t>patterns[i].size << 32 | earlier)
+            else:
+                patterns[i].key = earlier
+        # Merge sort: no order of the rules makes it slow.
+        width = 1
+        while width < count:
+            low = 0
+            while low < count:
+                middle = min(low + width, count)
+                high = min(low + 2 * width, count)
+                left, right, k = low, middle, low
+                while k < high:
+                    if left < middle and (
+                        right >= high
+                        or patterns[source[left]].key <= patterns[source[right]].key
+                    ):
+                        target[k] = source[left]
+                        left += 1
+                    else:
+                        target[k] = source[right]
+                        right += 1
+                    k += 1
+                low = high
+            swap, source, target = source, target, source
+            width *= 2
+        if source != order:
+            memcpy(order, source, count * sizeof(uint32_t))
+
+    cdef int _split(self, Pattern *pattern, Head *head, uint32_t rank) except -1:
+        """`patterns._split`: the literal before the first `*`, and the pieces behind it."""
+        cdef const uint8_t *text = self._text(pattern.start)
+        cdef int32_t size = pattern.size, i, begin
+        cdef bint anchored = False
+        cdef Wild *wild
+        self.rules[rank] = RuleInfo(start=pattern.value, line=pattern.line,
+                                    allows=pattern.allow or pattern.size == 0,
+                                    derived=pattern.derived)
+        head.start, head.size, head.rank, head.wild = pattern.start, size, rank, -1
+        head.anchored = False
+        if not self.config.wildcards:
+            return 0
+        if size and text[size - 1] == 36:
+            anchored = True
+            size -= 1
+        if size and text[size - 1] == 42:
+            if MANNERS_PLANTED != 2:
+                anchored = False
+            while size and text[size - 1] == 42:
+                size -= 1
+        i = 0
+        while i < size and text[i] != 42:
+            i += 1
+        head.size, head.anchored = i, anchored
+        if i == size:
+            return 0
+        make_room(<void **>&self.wilds, &self.wild_room, self.wild_count, sizeof(Wild))
+        head.wild = <int32_t>self.wild_count
+        wild = &self.wilds[self.wild_count]
+        self.wild_count += 1
+        wild[0] = Wild(classes=0, rank=rank, piece=<int32_t>self.piece_count, pieces=0, length=0,
+                       anchored=anchored)
+        while i < size:
+            while i < size and text[i] == 42:
+                i += 1
+            begin = i
+            while i < size and text[i] != 42:
+                wild.classes |= <uint64_t>1 << BYTE_CLASS[text[i]]
+                i += 1
+            if i == begin:
+                continue
+            make_room(<void **>&self.pieces, &self.piece_room, self.piece_count, sizeof(Piece))
+            # An offset of the pool counts downwards.
+            self.pieces[self.piece_count] = Piece(
+                start=pattern.start + begin if pattern.start >= 0 else pattern.start - begin,
+                size=i - begin)
+            self.piece_count += 1
+            wild.pieces += 1
+            wild.length += i - begin
+        return 0
+
+    cdef inline int _compare(self, Head *a, Head *b) noexcept:
+        cdef int32_t size = a.size if a.size < b.size else b.size
+        cdef int order = memcmp(self._text(a.start), self._text(b.start), size)
+        if order:
+            return order
+        if a.size != b.size:
+            return -1 if a.size < b.size else 1
+        # Best first.
+        return -1 if a.rank > b.rank else 1
+
+    cdef void _sort_heads(self, Head *heads, Py_ssize_t count, uint32_t *order) noexcept:
+        cdef Py_ssize_t i, width, low, middle, high, left, right, k
+        cdef uint32_t *source = order
+        cdef uint32_t *target = order + count
+        cdef uint32_t *swap
+        for i in range(count):
+            order[i] = <uint32_t>i
+        width = 1
+        while width < count:
+            low = 0
+            while low < count:
+                middle = min(low + width, count)
+                high = min(low + 2 * width, count)
+                left, right, k = low, middle, low
+                while k < high:
+                    if left < middle and (
+                        right >= high
+                        or self._compare(&heads[source[left]], &heads[source[right]]) <= 0
+                    ):
+                        target[k] = source[left]
+                        left += 1
+                    else:
+                        target[k] = source[right]
+                        right += 1
+                    k += 1
+                low = high
+            swap, source, target = source, target, source
+            width *= 2
+        if source != order:
+            memcpy(order, source, count * sizeof(uint32_t))
+
+    cdef int _make_nodes(self, Head *heads, Py_ssize_t count, uint32_t *order) except -1:
+        cdef Py_ssize_t i, j
+        cdef Head *head
+        cdef Node *node
+        cdef int32_t outer = -1
+        cdef Wild *sorted_wilds = NULL
+        cdef Py_ssize_t sorted_count = 0, first
+        if self.wild_count:
+            sorted_wilds = <Wild *>malloc(self.wild_count * sizeof(Wild))
+            if sorted_wilds == NULL:
+                raise MemoryError
+        try:
+            i = 0
+            while i < count:
+                head = &heads[order[i]]
+                while outer >= 0 and not self._begins_with(head, &self.nodes[outer]):
+                    outer = self.nodes[outer].outer
+                make_room(<void **>&self.nodes, &self.node_room, self.node_count, sizeof(Node))
+                node = &self.nodes[self.node_count]
+                node[0] = Node(start=head.start, size=head.size, outer=outer, prefix=0, exact=0,
+                               wilds=-1)
+                if outer >= 0:
+                    if MANNERS_PLANTED != 3:
+                        node.prefix = self.nodes[outer].prefix
+                    node.wilds = self.nodes[outer].wilds
+                first = sorted_count
+                j = i
+                while j < count and heads[order[j]].size == node.size and memcmp(
+                        self._text(heads[order[j]].start), self._text(node.start), node.size) == 0:
+                    head = &heads[order[j]]
+                    if head.wild >= 0:
+                        sorted_wilds[sorted_count] = self.wilds[head.wild]
+                        sorted_count += 1
+                    elif head.anchored:
+                        node.exact = max(node.exact, head.rank)
+                    else:
+                        node.prefix = max(node.prefix, head.rank)
+                    j += 1
+                if sorted_count > first:
+                    node.wilds = self._add_list(node, sorted_wilds, first, sorted_count - first)
+                outer = <int32_t>self.node_count
+                self.node_count += 1
+                i = j
+        finally:
+            if sorted_wilds != NULL:
+                free(self.wilds)
+                self.wilds = sorted_wilds
+                self.wild_room = self.wild_count
+        for i in range(self.list_count):
+            if self.lists[i].count >= MANY:
+                self._index(&self.lists[i])
+        return 0
+
+    cdef inline bint _begins_with(self, Head *head, Node *node) noexcept:
+        return node.size <= head.size and memcmp(
+            self._text(head.start), self._text(node.start), node.size) == 0
+
+    cdef int32_t _add_list(
+        self, Node *node, Wild *wilds, Py_ssize_t first, Py_ssize_t count
+    ) except -2:
+        cdef uint32_t top = wilds[first].rank
+        make_room(<void **>&self.lists, &self.list_room, self.list_count, sizeof(Wilds))
+        if node.wilds >= 0:
+            top = max(top, self.lists[node.wilds].top)
+        self.lists[self.list_count] = Wilds(
+            first=<int32_t>first, count=<int32_t>count, node_size=node.size, outer=node.wilds,
+            top=top, grams=-1)
+        self.list_count += 1
+        return <int32_t>(self.list_count - 1)
+
+    cdef int _index(self, Wilds *rules) except -1:
+        """File each rule with a long enough piece under the rarest of its grams."""
+        cdef Py_ssize_t i, k, total = 0, filed = 0, others = 0
+        cdef int32_t j, start
+        cdef uint32_t slots = 64, slot, gram, best, rarest
+        cdef Wild *wild
+        cdef Wild *moved = NULL
+        cdef Wild *first = &self.wilds[rules.first]
+        cdef Piece *piece
+        cdef uint32_t *counted = NULL
+        cdef uint32_t *counts = NULL
+        cdef uint32_t *chosen = NULL
+        cdef Grams grams
+        for i in range(rules.count):
+            for j in range(first[i].pieces):
+                piece = &self.pieces[first[i].piece + j]
+                if piece.size >= GRAM:
+                    total += piece.size - GRAM + 1
+        if total == 0:
+            return 0
+        if total > 0x10000000:
+            raise OverflowError("rules too large to index")
+        while slots < 2 * total:
+            slots *= 2
+        memset(&grams, 0, sizeof(Grams))
+        try:
+            counted = <uint32_t *>malloc(slots * sizeof(uint32_t))
+            counts = <uint32_t *>calloc(slots, sizeof(uint32_t))
+            chosen = <uint32_t *>malloc(2 * rules.count * sizeof(uint32_t))
+            moved = <Wild *>malloc(rules.count * sizeof(Wild))
+            if counted == NULL or counts == NULL or chosen == NULL or moved == NULL:
+                raise MemoryError
+            for i in range(rules.count):
+                for j in range(first[i].pieces):
+                    piece = &self.pieces[first[i].piece + j]
+                    for k in range(piece.size - GRAM + 1):
+                        gram = gram_at(self._text(piece.start) + k)
+                        slot = gram_hash(gram) & (slots - 1)
+                        while counts[slot] and counted[slot] != gram:
+                            slot = (slot + 1) & (slots - 1)
+                        counted[slot] = gram
+                        counts[slot] += 1
+            # Rules without a gram stay in front, to be tried one by one.
+            for i in range(rules.count):
+                best = 0xffffffff
+                rarest = 0
+                for j in range(first[i].pieces):
+                    piece = &self.pieces[first[i].piece + j]
+                    for k in range(piece.size - GRAM + 1):
+                        gram = gram_at(self._text(piece.start) + k)
+                        slot = gram_hash(gram) & (slots - 1)
+                        while counted[slot] != gram or not counts[slot]:
+                            slot = (slot + 1) & (slots - 1)
+                        if counts[slot] < best:
+                            best = counts[slot]
+                            rarest = gram
+                if best == 0xffffffff:
+                    moved[others] = first[i]
+                    others += 1
+                else:
+                    chosen[2 * filed] = rarest
+                    chosen[2 * filed + 1] = <uint32_t>i
+                    filed += 1
+            # Rules of one gram become neighbours, best first: count, place, fill in.
+            grams.slots = 64
+            while grams.slots < 2 * filed:
+                grams.slots *= 2
+            grams.gram = <uint32_t *>malloc(grams.slots * sizeof(uint32_t))
+            grams.first = <int32_t *>malloc(grams.slots * sizeof(int32_t))
+            grams.count = <int32_t *>calloc(grams.slots, sizeof(int32_t))
+            grams.bits = <uint8_t *>calloc(grams.slots, 1)
+            if (grams.gram == NULL or grams.first == NULL or grams.count == NULL
+                    or grams.bits == NULL):
+                raise MemoryError
+            for i in range(filed):
+                gram = chosen[2 * i]
+                slot = gram_slot(&grams, gram)
+                grams.gram[slot] = gram
+                grams.count[slot] += 1
+                grams.bits[(gram_hash(gram) >> 3) & (grams.slots - 1)] |= 1 << (gram_hash(gram) & 7)
+            start = rules.first + <int32_t>others
+            for slot in range(grams.slots):
+                grams.first[slot] = start
+                start += grams.count[slot]
+                grams.count[slot] = 0 if not grams.count[slot] else -1
+            for i in range(filed):
+                slot = gram_slot(&grams, chosen[2 * i])
+                if grams.count[slot] < 0:
+                    grams.count[slot] = 0
+                moved[grams.first[slot] - rules.first + grams.count[slot]] = (
+                    first[chosen[2 * i + 1]])
+                grams.count[slot] += 1
+            memcpy(first, moved, rules.count * sizeof(Wild))
+            make_room(<void **>&self.grams, &self.gram_room, self.gram_count, sizeof(Grams))
+            self.grams[self.gram_count] = grams
+            memset(&grams, 0, sizeof(Grams))
+            rules.grams = <int32_t>self.gram_count
+            rules.count = <int32_t>others
+            self.gram_count += 1
+        finally:
+            free(counted)
+            free(counts)
+            free(chosen)
+            free(moved)
+            free(grams.gram)
+            free(grams.first)
+            free(grams.count)
+            free(grams.bits)
+        return 0
+
+    cdef int _shrink(self) except -1:
+        """Gives back what growing took too much."""
+        self.nodes = <Node *>shrunk(self.nodes, self.node_count * sizeof(Node))
+        self.pieces = <Piece *>shrunk(self.pieces, self.piece_count * sizeof(Piece))
+        self.lists = <Wilds *>shrunk(self.lists, self.list_count * sizeof(Wilds))
+        self.pool = <uint8_t *>shrunk(self.pool, self.pool_size)
+        self.grams = <Grams *>shrunk(self.grams, self.gram_count * sizeof(Grams))
+        return 0
+
+    # Checking.
+
+    cdef uint32_t _best(self, const uint8_t *path, Py_ssize_t size) noexcept nogil:
+        """The highest rank that matches a path; 0 when no rule does."""
+        cdef Py_ssize_t low = 0, high = self.node_count, middle
+        cdef Node *node
+        cdef int order
+        cdef int32_t place, rules
+        cdef uint32_t best
+        cdef uint64_t classes = 0
+        # Of all nodes up to the path in sorted order, the last is the one to start from: any node
+        # that the path begins with is also a beginning of everything between the two.
+        while low < high:
+            middle = (low + high) >> 1
+            node = &self.nodes[middle]
+            order = memcmp(
+                self._text(node.start), path, node.size if node.size < size else size)
+            if order < 0 or (order == 0 and node.size <= size):
+                low = middle + 1
+            else:
+                high = middle
+        place = <int32_t>low - 1
+        while place >= 0:
+            node = &self.nodes[place]
+            if node.size <= size and memcmp(self._text(node.start), path, node.size) == 0:
+                break
+            place = node.outer
+        if place < 0:
+            return 0
+        best = node.prefix
+        if node.exact > best and node.size == size:
+            best = node.exact
+        rules = node.wilds
+        while rules >= 0 and self.lists[rules].top > best:
+            if classes == 0:
+                classes = byte_classes(path, size)
+            best = self._best_wild(&self.lists[rules], path, size, classes, best)
+            rules = self.lists[rules].outer
+        return best
+
+    cdef uint32_t _best_wild(
+        self, Wilds *rules, const uint8_t *path, Py_ssize_t size, uint64_t classes, uint32_t best
+    ) noexcept nogil:
+        cdef Grams *grams
+        cdef Py_ssize_t i
+        cdef uint32_t gram, slot, hash
+        cdef uint8_t few[512]
+        cdef uint8_t *seen = NULL
+        best = self._first_match(
+            &self.wilds[rules.first], rules.count, path + rules.node_size, path + size, classes,
+            best)
+        if rules.grams < 0:
+            return best
+        grams = &self.grams[rules.grams]
+        for i in range(rules.node_size, size - GRAM + 1):
+            gram = gram_at(path + i)
+            hash = gram_hash(gram)
+            if not grams.bits[(hash >> 3) & (grams.slots - 1)] & (1 << (hash & 7)):
+                continue
+            slot = gram_slot(grams, gram)
+            if not grams.count[slot]:
+                continue
+            # A gram that occurs many times in the path is still looked up once.
+            if seen == NULL:
+                if grams.slots <= 8 * sizeof(few):
+                    seen = few
+                    memset(few, 0, grams.slots >> 3)
+                else:
+                    seen = <uint8_t *>calloc(grams.slots >> 3, 1)
+            if seen != NULL and MANNERS_PLANTED != 4:
+                if seen[slot >> 3] & (1 << (slot & 7)):
+                    continue
+                seen[slot >> 3] |= 1 << (slot & 7)
+            best = self._first_match(
+                &self.wilds[grams.first[slot]], grams.count[slot], path + rules.node_size,
+                path + size, classes, best)
+        if seen != NULL and seen != few:
+            free(seen)
+        return best
+
+    cdef uint32_t _first_match(
+        self, Wild *wild, int32_t count, const uint8_t *start, const uint8_t *end,
+        uint64_t classes, uint32_t best
+    ) noexcept nogil:
+        """The rank of the first of these rules that matches, if it is better than `best`."""
+        cdef int32_t i
+        for i in range(count):
+            if wild[i].rank <= best:
+                break
+            if wild[i].classes & ~classes or end - start < wild[i].length:
+                continue
+            count_trial()
+            if self._matches(&wild[i], start, end):
+                return wild[i].rank
+        return best
+
+    cdef bint _matches(self, Wild *wild, const uint8_t *at, const uint8_t *end) noexcept nogil:
+        """Whether all pieces follow one another. Taking each at its first place leaves the most
+        room for the next, so there is never a reason to go back."""
+        cdef Piece *piece = &self.pieces[wild.piece]
+        cdef int32_t pieces = wild.pieces, i
+        cdef const uint8_t *text
+        if wild.anchored:
+            pieces -= 1
+            text = self._text(piece[pieces].start)
+            end -= piece[pieces].size
+            if memcmp(end, text, piece[pieces].size) != 0:
+                return False
+        for i in range(pieces):
+            at = find_piece(at, end, self._text(piece[i].start), piece[i].size)
+            if at == NULL:
+                return False
+            at += piece[i].size
+        return True
+
+    cdef int _decide(
+        self, const uint8_t *url, Py_ssize_t size, uint32_t *rank
+    ) noexcept nogil:
+        """1 allowed, 0 disallowed, -1 no memory; the dialect's normaliser is the kernel's."""
+        cdef Py_ssize_t end = 0, start = find_path(url, size, &end), written
+        cdef uint8_t few[STACK]
+        cdef uint8_t *buffer = NULL
+        cdef uint8_t *out = &few[0]
+        cdef const uint8_t *path = <const uint8_t *>b"/"
+        cdef int allowed
+        size = 1
+        if start >= 0:
+            path = url + start
+            size = end - start
+            if path[0] != 47 or not is_plain(self.config.path_code, path, size):
+                if 3 * size + 1 > STACK:
+                    out = buffer = <uint8_t *>malloc(3 * size + 1)
+                    if buffer == NULL:
+                        return -1
+                # `match_path`: a path that begins with ? or ; gets a slash in front.
+                written = path[0] != 47
+                out[0] = 47
+                size = written + normalise(self.config.path_code, path, size, out + written)
+                path = out
+        rank[0] = self._best(path, size)
+        allowed = rank[0] == 0 or self.rules[rank[0]].allows
+        if not allowed and self.config.robots_txt_allowed:
+            allowed = is_robots_txt(path, size)
+        free(buffer)
+        return allowed
+
+    cdef int _decide_any(self, url, uint32_t *rank) except -1:
+        """As `_decide`, for any string and any normaliser."""
+        cdef int allowed
+        if not PyUnicode_Check(url):
+            raise TypeError(f"a URL is a str, not {type(url).__name__}")
+        if self.config.path_code == NORM_PYTHON:
+            path = self.config.normalise_path(match_path(url)).encode("latin-1")
+            rank[0] = self._best(<const uint8_t *>PyBytes_AS_STRING(path), len(path))
+            allowed = rank[0] == 0 or self.rules[rank[0]].allows
+            if not allowed and self.config.robots_txt_allowed:
+                allowed = is_robots_txt(<const uint8_t *>PyBytes_AS_STRING(path), len(path))
+            return allowed
+        if PyUnicode_IS_COMPACT_ASCII(url):
+            allowed = self._decide(
+                <const uint8_t *>PyUnicode_DATA(url), PyUnicode_GET_LENGTH(url), rank)
+        else:
+            data = to_bytes(url)
+            allowed = self._decide(
+                <const uint8_t *>PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), rank)
+        if allowed < 0:
+            raise MemoryError
+        return allowed
+
+    def allowed(self, url):
+        """Whether the agent may fetch the URL."""
+        cdef uint32_t rank = 0
+        cdef int allowed = self._decide_any(url, &rank)
+        if not allowed and self.config.own_server_only:
+            return self._is_elsewhere(url)
+        return allowed == 1
+
+    def allowed_many(self, urls):
+        """Whether the agent may fetch each of many URLs; other threads run meanwhile."""
+        cdef tuple kept = tuple(urls)
+        cdef Py_ssize_t count = len(kept), i
+        cdef const uint8_t **texts
+        cdef Py_ssize_t *sizes
+        cdef uint8_t *found
+        cdef uint32_t rank = 0
+        cdef int allowed = 0
+        if self.config.path_code == NORM_PYTHON or self.config.own_server_only or count == 0:
+            return [self.allowed(url) for url in kept]
+        holding = []
+        texts = <const uint8_t **>malloc(count * sizeof(void *))
+        sizes = <Py_ssize_t *>malloc(count * sizeof(Py_ssize_t))
+        found = <uint8_t *>malloc(count)
+        try:
+            if texts == NULL or sizes == NULL or found == NULL:
+                raise MemoryError
+            for i in range(count):
+                url = kept[i]
+                if not PyUnicode_Check(url):
+                    raise TypeError(f"a URL is a str, not {type(url).__name__}")
+                if PyUnicode_IS_COMPACT_ASCII(url):
+                    texts[i] = <const uint8_t *>PyUnicode_DATA(url)
+                    sizes[i] = PyUnicode_GET_LENGTH(url)
+                else:
+                    data = to_bytes(url)
+                    holding.append(data)
+                    texts[i] = <const uint8_t *>PyBytes_AS_STRING(data)
+                    sizes[i] = PyBytes_GET_SIZE(data)
+            with nogil:
+                for i in range(count):
+                    allowed = self._decide(texts[i], sizes[i], &rank)
+                    if allowed < 0:
+                        break
+                    found[i] = allowed
+            if allowed < 0:
+                raise MemoryError
+            return [found[i] == 1 for i in range(count)]
+        finally:
+            free(texts)
+            free(sizes)
+            free(found)
+
+    def _is_elsewhere(self, url):
+        raise NotImplementedError
+
+    def decide(self, url):
+        """The verdict without the exceptions, and the rank of the rule that decides."""
+        cdef uint32_t rank = 0
+        self._decide_any(url, &rank)
+        return rank == 0 or bool(self.rules[rank].allows), rank
+
+    def rule_line(self, Py_ssize_t rank):
+        """Number and bytes of the line of a rule, and whether `index_html` made the rule."""
+        cdef Py_ssize_t start, end, size = len(self.file)
+        if not 0 < rank <= self.rule_count:
+            raise IndexError("no such rank")
+        start = end = self.rules[rank].start
+        while start > 0 and self.body[start - 1] != 10 and self.body[start - 1] != 13:
+            start -= 1
+        while end < size and self.body[end] != 10 and self.body[end] != 13:
+            end += 1
+        raw = PyBytes_FromStringAndSize(<const char *>self.body + start, end - start)
+        return self.rules[rank].line, raw, bool(self.rules[rank].derived)
+
+
+cdef inline uint32_t gram_slot(Grams *grams, uint32_t gram) noexcept nogil:
+    """The slot of a gram, or the empty one where it would be."""
+    cdef uint32_t slot = gram_hash(gram) & (grams.slots - 1)
+    while grams.count[slot] and grams.gram[slot] != gram:
+        slot = (slot + 1) & (grams.slots - 1)
+    return slot
+
+
+cdef inline uint64_t byte_classes(const uint8_t *text, Py_ssize_t size) noexcept nogil:
+    cdef uint64_t classes = 0
+    cdef Py_ssize_t i
+    for i in range(size):
+        classes |= <uint64_t>1 << BYTE_CLASS[text[i]]
+    return classes
+
+
+cdef inline const uint8_t *find_piece(
+    const uint8_t *at, const uint8_t *end, const uint8_t *piece, Py_ssize_t size
+) noexcept nogil:
+    """The first place of a piece, or NULL."""
+    if size > LONG_PIECE:
+        return <const uint8_t *>kernel_find_long(at, end - at, piece, size)
+    while end - at >= size:
+        at = <const uint8_t *>memchr(at, piece[0], end - at - size + 1)
+        if at == NULL:
+            return NULL
+        if memcmp(at, piece, size) == 0:
+            return at
+        at += 1
+    return NULL
+
+
+cdef inline bint is_robots_txt(const uint8_t *path, Py_ssize_t size) noexcept nogil:
+    return size >= 11 and memcmp(path, b"/robots.txt", 11) == 0 and (size == 11 or path[11] == 63)
+
+
+cdef void *shrunk(void *items, size_t size) noexcept:
+    cdef void *moved
+    if items == NULL or size == 0:
+        return items
+    moved = realloc(items, size)
+    return items if moved == NULL else moved
+
+
+cdef Py_ssize_t trials = 0
+
+cdef inline void count_trial() noexcept nogil:
+    """Counts how often a rule with `*` was tried, in builds with a planted bug (or -1: none)."""
+    global trials
+    if MANNERS_PLANTED != 0:
+        trials += 1
+
+
+def planted():
+    """The bug planted in this build, and how often a rule with `*` was tried."""
+    return MANNERS_PLANTED, trials
+
+
+def connect(**functions):
+    """Hand over the plain functions that the kernel leaves rare work to."""
+    global plain_match_path, plain_origin, to_bytes, to_text
+    plain_match_path = functions["match_path"]
+    plain_origin = functions["origin"]
+    to_bytes = functions["to_bytes"]
+    to_text = functions["to_text"]
+
+
+cdef object plain_match_path = None
+cdef object plain_origin = None
+cdef object to_bytes = None
+cdef object to_text = None
+set_up_tables()
