@@ -64,6 +64,8 @@ cdef enum:
     STACK = 1024        # bytes of a normalised path that need no allocation
     MANY = 16           # rules with `*` on one literal from which an index pays
     GRAM = 4
+    FEW_CHECKS = 8      # made without arranging the rules first
+    RUN = 12            # what insertion sort is quick enough for
     LONG_PIECE = 32     # from here on a piece is looked for in linear time
 
 cdef enum:  # the lines that count
@@ -311,12 +313,14 @@ cdef class Config:
 
     cdef object dialect, select, agent_key, own_key, normalise_path, normalise_pattern
     cdef object make_group
+    cdef dict own_keys
     cdef bint prefix_keys, colon_optional, rules_for_everybody, falls_back, empty_allows, wildcards
-    cdef bint index_html, robots_txt_allowed, own_server_only, selects_by_name
+    cdef bint index_html, robots_txt_allowed, own_server_only, selects_by_name, needs_url
     cdef int record_end, rank, key_code, path_code, pattern_code
     cdef Py_ssize_t max_rules
     cdef list keep
     cdef Spelling spellings[32]
+    cdef uint8_t by_letter[257]   # where the spellings with a first letter begin
     cdef int spelling_count
 
     def __init__(self, dialect, *, known, prefixes, selects_by_name, key_code, path_code,
@@ -345,17 +349,29 @@ cdef class Config:
         self.key_code = key_code
         self.path_code = path_code
         self.pattern_code = pattern_code
-        self.keep = []
-        self.spelling_count = 0
-        for text, name in known.items():
-            if name in KINDS:
-                if self.spelling_count == 32:
-                    raise ValueError("more spellings of the known keys than the kernel holds")
-                self.keep.append(text)
-                self.spellings[self.spelling_count].text = <const uint8_t *>PyBytes_AS_STRING(text)
-                self.spellings[self.spelling_count].size = PyBytes_GET_SIZE(text)
-                self.spellings[self.spelling_count].kind = KINDS[name]
-                self.spelling_count += 1
+        self.needs_url = pattern_code == NORM_PYTHON or pattern_code == NORM_ESCAPED
+        self.own_keys = {}
+        self.keep = sorted(text for text, name in known.items() if name in KINDS)
+        if len(self.keep) > 32:
+            raise ValueError("more spellings of the known keys than the kernel holds")
+        self.spelling_count = len(self.keep)
+        for i, text in enumerate(self.keep):
+            self.spellings[i].text = <const uint8_t *>PyBytes_AS_STRING(text)
+            self.spellings[i].size = PyBytes_GET_SIZE(text)
+            self.spellings[i].kind = KINDS[known[text]]
+        for i in range(257):
+            self.by_letter[i] = sum(text[0] < i for text in self.keep)
+
+    cdef list own(self, tuple agents):
+        """What the names of an agent are compared by."""
+        found = self.own_keys.get(agents)
+        if found is None:
+            keys = [self.own_key(agent) for agent in agents]
+            found = [to_bytes(key) for key in keys if key is not None and key != "*"]
+            if len(self.own_keys) >= 64:
+                self.own_keys.clear()
+            self.own_keys[agents] = found
+        return found
 
 
 # Scanning a file.
@@ -413,9 +429,9 @@ cdef inline int key_kind(Config config, const uint8_t *key, Py_ssize_t size) noe
     cdef int i
     cdef Py_ssize_t j
     cdef uint8_t first = LOWER[key[0]]
-    for i in range(config.spelling_count):
+    for i in range(config.by_letter[first], config.by_letter[first + 1]):
         spelling = &config.spellings[i]
-        if spelling.text[0] != first or spelling.size > size:
+        if spelling.size > size:
             continue
         if spelling.size != size and (not config.prefix_keys or spelling.kind > DISALLOW):
             continue
@@ -557,20 +573,16 @@ cdef int scan_file(Scan *scan, Config config, const uint8_t *body, Py_ssize_t si
 cdef struct Node:            # a beginning that at least one rule has
     int32_t start, size
     int32_t outer            # the longest other node that this one begins with, or -1
-    uint32_t prefix          # best rank once a path begins so, outer nodes included
-    uint32_t exact           # best rank when nothing follows
     int32_t wilds            # the list to try first, its own or an outer node's, or -1
-
-cdef struct RuleInfo:        # by rank, from 1
-    int32_t start, line      # of its value
-    uint8_t allows, derived
+    uint64_t prefix          # best rank once a path begins so, outer nodes included
+    uint64_t exact           # best rank when nothing follows
 
 cdef struct Piece:
     int32_t start, size
 
 cdef struct Wild:            # a rule with `*`
     uint64_t classes         # of the bytes it needs
-    uint32_t rank
+    uint64_t rank
     int32_t piece, pieces    # what stands between the stars; the last ends the path if anchored
     int32_t length           # the fewest bytes all pieces need
     bint anchored
@@ -586,8 +598,8 @@ cdef struct Wilds:           # the wild rules on one node, best first
     int32_t first, count     # tried one by one
     int32_t node_size
     int32_t outer            # the next list outwards, or -1
-    uint32_t top             # the best rank here and further out
     int32_t grams            # its index, or -1
+    uint64_t top             # the best rank here and further out
 
 
 cdef inline uint32_t gram_at(const uint8_t *text) noexcept nogil:
@@ -604,14 +616,16 @@ cdef inline uint32_t gram_hash(uint32_t gram) noexcept nogil:
     return gram ^ (gram >> 15)
 
 
-cdef struct Pattern:         # while a rule set is made
-    uint64_t key             # what rules are ranked by
-    int32_t start, size, value, line
-    bint allow, derived
+cdef struct Rule:            # in file order
+    uint64_t rank            # higher decides; the low half is its place, counted down
+    int32_t start, size      # of the pattern
+    int32_t value, line      # where its value stands
+    uint8_t allow, derived
 
-cdef struct Head:
+cdef struct Head:            # the literal a rule begins with, while a rule set is made
+    uint64_t first           # its first bytes, as a number that orders as they do
+    uint64_t rank
     int32_t start, size
-    uint32_t rank
     int32_t wild             # or -1
     bint anchored
 
@@ -619,6 +633,8 @@ cdef struct Head:
 cdef class Matcher:
     """The rules for one agent, and the verdicts that follow."""
 
+    cdef readonly object robots
+    cdef readonly tuple agents
     cdef readonly str agent
     cdef readonly int specificity
     cdef readonly bint has_group, too_many_rules
@@ -630,21 +646,30 @@ cdef class Matcher:
     cdef uint8_t *pool
     cdef Py_ssize_t pool_size, pool_room
     cdef Node *nodes
-    cdef RuleInfo *rules
+    cdef Rule *rules
     cdef Piece *pieces
     cdef Wild *wilds
     cdef Wilds *lists
     cdef Grams *grams
     cdef Py_ssize_t node_count, piece_count, wild_count, list_count, gram_count
-    cdef Py_ssize_t node_room, piece_room, wild_room, list_room, gram_room
+    cdef Py_ssize_t rule_room, node_room, piece_room, wild_room, list_room, gram_room
+    cdef Py_ssize_t checks
+    cdef bint compiled
 
-    def __init__(self, config not None, bytes body not None, url, tuple agents not None, groups):
+    def __init__(self, robots, tuple agents not None):
         cdef Scan scan
+        cdef Config config = configs.get(robots.dialect)
+        cdef bytes body = robots.body
         if self.nodes != NULL or self.rules != NULL:
             raise TypeError("a matcher is made once")
         if len(body) > 0x7fffffff - MAX_LINE:
             raise OverflowError("a robots.txt of 2 GiB or more")
+        if config is None:
+            config = configs[robots.dialect] = make_config(robots.dialect)
         self.config = config
+        self.robots = robots
+        self.agents = agents
+        url = robots.url if self.config.needs_url else None
         self.file = body
         self.body = <const uint8_t *>PyBytes_AS_STRING(body)
         self.agent = ""
@@ -654,16 +679,16 @@ cdef class Matcher:
             scan_file(&scan, self.config, self.body, len(body))
             self.too_many_rules = (
                 0 <= self.config.max_rules < scan.rules_with_value)
-            self._choose(&scan, agents, groups)
+            self._choose(&scan)
             self._gather_timed(&scan)
             if not self.too_many_rules:
-                self._compile(&scan, url)
+                self._gather_rules(&scan, url)
                 if self.config.falls_back and self.config.selects_by_name \
                         and self.rule_count == 0 and self.specificity > 1:
                     # An own section without rules counts as absent.
                     self._choose_by_name(&scan, [])
                     self._gather_timed(&scan)
-                    self._compile(&scan, url)
+                    self._gather_rules(&scan, url)
         finally:
             free_scan(&scan)
 
@@ -689,19 +714,20 @@ cdef class Matcher:
             return b"*"
         return PyBytes_FromStringAndSize(<const char *>self.body + line.start, line.size)
 
-    cdef int _choose(self, Scan *scan, tuple agents, groups) except -1:
+    cdef int _choose(self, Scan *scan) except -1:
         cdef Py_ssize_t i
         if self.config.selects_by_name:
-            keys = [self.config.own_key(agent) for agent in agents]
-            own = [to_bytes(key) for key in keys if key is not None and key != "*"]
-            return self._choose_by_name(scan, own)
-        if groups is None:
+            return self._choose_by_name(scan, self.config.own(self.agents))
+        if self.config.falls_back:
+            # The choice depends on rules, so it needs the groups as they are read.
+            groups = self.robots.groups
+        else:
             names = [[] for _ in range(scan.group_count)]
             for i in range(scan.agent_count):
                 names[scan.agents[i].group].append(to_text(self._agent_bytes(&scan.agents[i])))
             groups = [self.config.make_group(tuple(names[i]), line=scan.groups[i].line)
                       for i in range(scan.group_count)]
-        choice = self.config.select(groups, agents, self.config.dialect)
+        choice = self.config.select(groups, self.agents, self.config.dialect)
         self.agent, self.specificity = choice.agent, choice.specificity
         self.has_group = bool(choice.groups)
         chosen = {group.line for group in choice.groups}
@@ -816,7 +842,7 @@ cdef class Matcher:
         self.pool_size = wanted
         return ~start
 
-    cdef bint _normalised(self, RuleLine *line, url, Pattern *pattern) except -1:
+    cdef bint _normalised(self, RuleLine *line, url, Rule *rule) except -1:
         """Fills in the pattern of a rule; False when the dialect drops it."""
         cdef const uint8_t *value = self.body + line.start
         cdef Py_ssize_t size = line.size, written
@@ -824,7 +850,7 @@ cdef class Matcher:
         cdef bint anchored = False
         cdef int32_t start
         cdef Py_ssize_t i
-        pattern.start, pattern.size = line.start, line.size
+        rule.start, rule.size = line.start, line.size
         if size == 0:
             return self.config.empty_allows
         if code == NORM_SCANNER_PATTERN:
@@ -841,9 +867,9 @@ cdef class Matcher:
                 PyBytes_FromStringAndSize(<const char *>value, size), url)
             if text is None:
                 return False
-            pattern.start = self._pool(<const uint8_t *>PyBytes_AS_STRING(text), len(text))
-            pattern.size = <int32_t>len(text)
-            return pattern.size > 0 or self.config.empty_allows
+            rule.start = self._pool(<const uint8_t *>PyBytes_AS_STRING(text), len(text))
+            rule.size = <int32_t>len(text)
+            return rule.size > 0 or self.config.empty_allows
         if is_plain(code, value, size):
             return True
         start = self._pool(NULL, 3 * size + 1)
@@ -852,119 +878,95 @@ cdef class Matcher:
             self.pool[~start + written] = 36
             written += 1
         self.pool_size = ~start + written
-        pattern.start, pattern.size = start, <int32_t>written
+        rule.start, rule.size = start, <int32_t>written
         return True
 
-    cdef int _compile(self, Scan *scan, url) except -1:
-        cdef Pattern *patterns = NULL
-        cdef Head *heads = NULL
-        cdef uint32_t *order = NULL
-        cdef Py_ssize_t count = 0, room = 0, i
+    cdef int _gather_rules(self, Scan *scan, url) except -1:
+        """The rules of the chosen groups, with their patterns and ranks."""
+        cdef Py_ssize_t i
         cdef RuleLine *line
-        try:
-            for i in range(scan.rule_count):
-                line = &scan.rules[i]
-                if not scan.groups[line.group].chosen:
-                    continue
-                make_room(<void **>&patterns, &room, count + 1, sizeof(Pattern))
-                patterns[count] = Pattern(key=0, start=0, size=0, value=line.start,
-                                          line=line.line, allow=line.allow, derived=False)
-                if self._normalised(line, url, &patterns[count]):
-                    count += 1
-                    if self.config.index_html and line.allow:
-                        count += self._index_html(&patterns[count - 1], &patterns[count])
-            if count == 0:
-                return 0
-            order = <uint32_t *>malloc(2 * count * sizeof(uint32_t))
-            heads = <Head *>malloc(count * sizeof(Head))
-            self.rules = <RuleInfo *>malloc((count + 1) * sizeof(RuleInfo))
-            if order == NULL or heads == NULL or self.rules == NULL:
-                raise MemoryError
-            self._rank(patterns, count, order)
-            self.rule_count = count
-            for i in range(count):
-                self._split(&patterns[order[i]], &heads[i], <uint32_t>(i + 1))
-            self._sort_heads(heads, count, order)
-            self._make_nodes(heads, count, order)
-            self._shrink()
-        finally:
-            free(patterns)
-            free(heads)
-            free(order)
+        cdef Rule *rule
+        for i in range(scan.rule_count):
+            line = &scan.rules[i]
+            if not scan.groups[line.group].chosen:
+                continue
+            # Room for two: an index page makes another.
+            make_room(<void **>&self.rules, &self.rule_room, self.rule_count + 1, sizeof(Rule))
+            rule = &self.rules[self.rule_count]
+            rule.value, rule.line, rule.allow, rule.derived = line.start, line.line, line.allow, 0
+            if self._normalised(line, url, rule):
+                self._rank(rule)
+                if self.config.index_html and line.allow:
+                    self._index_html(rule)
+        self.rules = <Rule *>shrunk(self.rules, self.rule_count * sizeof(Rule))
+        self.rule_room = self.rule_count
         return 0
 
-    cdef int _index_html(self, Pattern *rule, Pattern *derived) except -1:
-        """Google: `Allow: /dir/index.html` is also `Allow: /dir/$`. The number of rules made."""
+    cdef void _rank(self, Rule *rule) noexcept:
+        """Numbers a rule by the dialect's order: the highest rank that matches decides. Where all
+        else is equal, the earlier line is the better one."""
+        cdef uint64_t size = rule.size, allow = rule.allow
+        rule.rank = 0x7fffffff - <uint64_t>self.rule_count
+        if self.config.rank == LONGEST:
+            rule.rank |= size << 33
+            if MANNERS_PLANTED != 1:
+                rule.rank |= allow << 32
+        elif self.config.rank == ALLOW_FIRST:
+            rule.rank |= allow << 63 | size << 32
+        self.rule_count += 1
+
+    cdef inline Rule *_ranked(self, uint64_t rank) noexcept nogil:
+        return &self.rules[0x7fffffff - (rank & 0x7fffffff)]
+
+    cdef int _index_html(self, Rule *rule) except -1:
+        """Google: `Allow: /dir/index.html` is also `Allow: /dir/$`."""
         cdef const uint8_t *text = self._text(rule.start)
         cdef Py_ssize_t slash = rule.size - 1
+        cdef Rule *derived = rule + 1
         while slash >= 0 and text[slash] != 47:
             slash -= 1
         if slash < 0 or rule.size - slash < 10 or memcmp(text + slash, b"/index.htm", 10) != 0:
             return 0
         derived[0] = rule[0]
-        derived.derived = True
+        derived.derived = 1
         derived.start = self._pool(NULL, slash + 2)
         derived.size = <int32_t>(slash + 2)
         memcpy(self.pool + ~derived.start, self._text(rule.start), slash + 1)
         self.pool[~derived.start + slash + 1] = 36
-        return 1
+        self._rank(derived)
+        return 0
 
-    cdef void _rank(self, Pattern *patterns, Py_ssize_t count, uint32_t *order) noexcept:
-        """Orders the rules by rank, the deciding one last; where all else is equal, the earlier
-        line is the better one."""
-        cdef Py_ssize_t i, width, low, middle, high, left, right, k
-        cdef uint32_t *source = order
-        cdef uint32_t *target = order + count
-        cdef uint32_t *swap
-        cdef uint64_t earlier
-        for i in range(count):
-            order[i] = <uint32_t>i
-            earlier = 0x7fffffff - <uint64_t>i
-            if self.config.rank == LONGEST:
-                patterns[i].key = <uint64_t>patterns[i].size << 33 | earlier
-                if MANNERS_PLANTED != 1:
-                    patterns[i].key |= <uint64_t>patterns[i].allow << 32
-            elif self.config.rank == ALLOW_FIRST:
-                patterns[i].key = (
-                    <uint64_t>patterns[i].allow << 63 | <uint64_t>patterns[i].size << 32 | earlier)
-            else:
-                patterns[i].key = earlier
-        # Merge sort: no order of the rules makes it slow.
-        width = 1
-        while width < count:
-            low = 0
-            while low < count:
-                middle = min(low + width, count)
-                high = min(low + 2 * width, count)
-                left, right, k = low, middle, low
-                while k < high:
-                    if left < middle and (
-                        right >= high
-                        or patterns[source[left]].key <= patterns[source[right]].key
-                    ):
-                        target[k] = source[left]
-                        left += 1
-                    else:
-                        target[k] = source[right]
-                        right += 1
-                    k += 1
-                low = high
-            swap, source, target = source, target, source
-            width *= 2
-        if source != order:
-            memcpy(order, source, count * sizeof(uint32_t))
+    cdef int _compile(self) except -1:
+        """Arrange the rules for many checks."""
+        cdef Head *heads = NULL
+        cdef Py_ssize_t i
+        if self.rule_count == 0:
+            self.compiled = True
+            return 0
+        try:
+            # Twice the room, for sorting.
+            heads = <Head *>malloc(2 * self.rule_count * sizeof(Head))
+            if heads == NULL:
+                raise MemoryError
+            for i in range(self.rule_count):
+                self._split(&self.rules[i], &heads[i])
+            self._sort_heads(heads, self.rule_count)
+            self._make_nodes(heads, self.rule_count)
+            self._shrink()
+            self.compiled = True
+        finally:
+            free(heads)
+        return 0
 
-    cdef int _split(self, Pattern *pattern, Head *head, uint32_t rank) except -1:
+    cdef int _split(self, Rule *rule, Head *head) except -1:
         """`patterns._split`: the literal before the first `*`, and the pieces behind it."""
-        cdef const uint8_t *text = self._text(pattern.start)
-        cdef int32_t size = pattern.size, i, begin
+        cdef const uint8_t *text = self._text(rule.start)
+        cdef int32_t size = rule.size, i, begin
         cdef bint anchored = False
         cdef Wild *wild
-        self.rules[rank] = RuleInfo(start=pattern.value, line=pattern.line,
-                                    allows=pattern.allow or pattern.size == 0,
-                                    derived=pattern.derived)
-        head.start, head.size, head.rank, head.wild = pattern.start, size, rank, -1
+        head.start, head.size, head.rank, head.wild = rule.start, size, rule.rank, -1
         head.anchored = False
+        head.first = first_bytes(text, size)
         if not self.config.wildcards:
             return 0
         if size and text[size - 1] == 36:
@@ -979,13 +981,14 @@ cdef class Matcher:
         while i < size and text[i] != 42:
             i += 1
         head.size, head.anchored = i, anchored
+        head.first = first_bytes(text, i)
         if i == size:
             return 0
         make_room(<void **>&self.wilds, &self.wild_room, self.wild_count, sizeof(Wild))
         head.wild = <int32_t>self.wild_count
         wild = &self.wilds[self.wild_count]
         self.wild_count += 1
-        wild[0] = Wild(classes=0, rank=rank, piece=<int32_t>self.piece_count, pieces=0, length=0,
+        wild[0] = Wild(classes=0, rank=rule.rank, piece=<int32_t>self.piece_count, pieces=0, length=0,
                        anchored=anchored)
         while i < size:
             while i < size and text[i] == 42:
@@ -999,55 +1002,63 @@ cdef class Matcher:
             make_room(<void **>&self.pieces, &self.piece_room, self.piece_count, sizeof(Piece))
             # An offset of the pool counts downwards.
             self.pieces[self.piece_count] = Piece(
-                start=pattern.start + begin if pattern.start >= 0 else pattern.start - begin,
+                start=rule.start + begin if rule.start >= 0 else rule.start - begin,
                 size=i - begin)
             self.piece_count += 1
             wild.pieces += 1
             wild.length += i - begin
         return 0
 
-    cdef inline int _compare(self, Head *a, Head *b) noexcept:
-        cdef int32_t size = a.size if a.size < b.size else b.size
-        cdef int order = memcmp(self._text(a.start), self._text(b.start), size)
+    cdef inline bint _sorted(self, Head *a, Head *b) noexcept:
+        """Whether `a` stands before `b`: by text, and with one text the best first."""
+        cdef int order
+        if a.first != b.first:
+            return a.first < b.first
+        order = memcmp(
+            self._text(a.start), self._text(b.start), a.size if a.size < b.size else b.size)
         if order:
-            return order
-        if a.size != b.size:
-            return -1 if a.size < b.size else 1
-        # Best first.
-        return -1 if a.rank > b.rank else 1
+            return order < 0
+        return a.size < b.size if a.size != b.size else a.rank > b.rank
 
-    cdef void _sort_heads(self, Head *heads, Py_ssize_t count, uint32_t *order) noexcept:
-        cdef Py_ssize_t i, width, low, middle, high, left, right, k
-        cdef uint32_t *source = order
-        cdef uint32_t *target = order + count
-        cdef uint32_t *swap
-        for i in range(count):
-            order[i] = <uint32_t>i
-        width = 1
+    cdef void _sort_heads(self, Head *heads, Py_ssize_t count) noexcept:
+        """Merge sort, from short runs: no order of the rules makes it slow."""
+        cdef Py_ssize_t width = RUN, low, middle, high, left, right, k
+        cdef Head *source = heads
+        cdef Head *target = heads + count
+        cdef Head *swap
+        cdef Head held
+        for low in range(0, count, RUN):
+            for right in range(low + 1, min(low + RUN, count)):
+                held = heads[right]
+                left = right
+                while left > low and self._sorted(&held, &heads[left - 1]):
+                    heads[left] = heads[left - 1]
+                    left -= 1
+                heads[left] = held
         while width < count:
             low = 0
             while low < count:
                 middle = min(low + width, count)
                 high = min(low + 2 * width, count)
-                left, right, k = low, middle, low
-                while k < high:
+                left, right = low, middle
+                for k in range(low, high):
                     if left < middle and (
-                        right >= high
-                        or self._compare(&heads[source[left]], &heads[source[right]]) <= 0
+                        right >= high or not self._sorted(&source[right], &source[left])
                     ):
                         target[k] = source[left]
                         left += 1
                     else:
                         target[k] = source[right]
                         right += 1
-                    k += 1
                 low = high
-            swap, source, target = source, target, source
+            swap = source
+            source = target
+            target = swap
             width *= 2
-        if source != order:
-            memcpy(order, source, count * sizeof(uint32_t))
+        if source != heads:
+            memcpy(heads, source, count * sizeof(Head))
 
-    cdef int _make_nodes(self, Head *heads, Py_ssize_t count, uint32_t *order) except -1:
+    cdef int _make_nodes(self, Head *heads, Py_ssize_t count) except -1:
         cdef Py_ssize_t i, j
         cdef Head *head
         cdef Node *node
@@ -1061,7 +1072,7 @@ cdef class Matcher:
         try:
             i = 0
             while i < count:
-                head = &heads[order[i]]
+                head = &heads[i]
                 while outer >= 0 and not self._begins_with(head, &self.nodes[outer]):
                     outer = self.nodes[outer].outer
                 make_room(<void **>&self.nodes, &self.node_room, self.node_count, sizeof(Node))
@@ -1074,9 +1085,9 @@ cdef class Matcher:
                     node.wilds = self.nodes[outer].wilds
                 first = sorted_count
                 j = i
-                while j < count and heads[order[j]].size == node.size and memcmp(
-                        self._text(heads[order[j]].start), self._text(node.start), node.size) == 0:
-                    head = &heads[order[j]]
+                while j < count and heads[j].size == node.size and memcmp(
+                        self._text(heads[j].start), self._text(node.start), node.size) == 0:
+                    head = &heads[j]
                     if head.wild >= 0:
                         sorted_wilds[sorted_count] = self.wilds[head.wild]
                         sorted_count += 1
@@ -1107,7 +1118,7 @@ cdef class Matcher:
     cdef int32_t _add_list(
         self, Node *node, Wild *wilds, Py_ssize_t first, Py_ssize_t count
     ) except -2:
-        cdef uint32_t top = wilds[first].rank
+        cdef uint64_t top = wilds[first].rank
         make_room(<void **>&self.lists, &self.list_room, self.list_count, sizeof(Wilds))
         if node.wilds >= 0:
             top = max(top, self.lists[node.wilds].top)
@@ -1238,14 +1249,34 @@ cdef class Matcher:
 
     # Checking.
 
-    cdef uint32_t _best(self, const uint8_t *path, Py_ssize_t size) noexcept nogil:
+    cdef inline int _count_checks(self, Py_ssize_t count) except -1:
+        """Arranging the rules costs as much as a few checks without, so that is when it pays."""
+        if not self.compiled:
+            self.checks += count
+            if self.checks > FEW_CHECKS:
+                self._compile()
+        return 0
+
+    cdef uint64_t _best(self, const uint8_t *path, Py_ssize_t size) noexcept nogil:
         """The highest rank that matches a path; 0 when no rule does."""
+        cdef uint64_t best = 0
+        cdef Rule *rule
+        cdef Py_ssize_t i
+        if self.compiled:
+            return self._best_compiled(path, size)
+        for i in range(self.rule_count):
+            rule = &self.rules[i]
+            if rule.rank > best and pattern_matches(
+                    self._text(rule.start), rule.size, path, size, self.config.wildcards):
+                best = rule.rank
+        return best
+
+    cdef uint64_t _best_compiled(self, const uint8_t *path, Py_ssize_t size) noexcept nogil:
         cdef Py_ssize_t low = 0, high = self.node_count, middle
         cdef Node *node
         cdef int order
         cdef int32_t place, rules
-        cdef uint32_t best
-        cdef uint64_t classes = 0
+        cdef uint64_t best, classes = 0
         # Of all nodes up to the path in sorted order, the last is the one to start from: any node
         # that the path begins with is also a beginning of everything between the two.
         while low < high:
@@ -1276,8 +1307,8 @@ cdef class Matcher:
             rules = self.lists[rules].outer
         return best
 
-    cdef uint32_t _best_wild(
-        self, Wilds *rules, const uint8_t *path, Py_ssize_t size, uint64_t classes, uint32_t best
+    cdef uint64_t _best_wild(
+        self, Wilds *rules, const uint8_t *path, Py_ssize_t size, uint64_t classes, uint64_t best
     ) noexcept nogil:
         cdef Grams *grams
         cdef Py_ssize_t i
@@ -1316,9 +1347,9 @@ cdef class Matcher:
             free(seen)
         return best
 
-    cdef uint32_t _first_match(
+    cdef uint64_t _first_match(
         self, Wild *wild, int32_t count, const uint8_t *start, const uint8_t *end,
-        uint64_t classes, uint32_t best
+        uint64_t classes, uint64_t best
     ) noexcept nogil:
         """The rank of the first of these rules that matches, if it is better than `best`."""
         cdef int32_t i
@@ -1352,7 +1383,7 @@ cdef class Matcher:
         return True
 
     cdef int _decide(
-        self, const uint8_t *url, Py_ssize_t size, uint32_t *rank
+        self, const uint8_t *url, Py_ssize_t size, uint64_t *rank
     ) noexcept nogil:
         """1 allowed, 0 disallowed, -1 no memory; the dialect's normaliser is the kernel's."""
         cdef Py_ssize_t end = 0, start = find_path(url, size, &end), written
@@ -1376,21 +1407,26 @@ cdef class Matcher:
                 size = written + normalise(self.config.path_code, path, size, out + written)
                 path = out
         rank[0] = self._best(path, size)
-        allowed = rank[0] == 0 or self.rules[rank[0]].allows
+        allowed = rank[0] == 0 or self._allows(rank[0])
         if not allowed and self.config.robots_txt_allowed:
             allowed = is_robots_txt(path, size)
         free(buffer)
         return allowed
 
-    cdef int _decide_any(self, url, uint32_t *rank) except -1:
+    cdef inline bint _allows(self, uint64_t rank) noexcept nogil:
+        """An empty pattern, where the dialect keeps it, never disallows."""
+        return self._ranked(rank).allow or self._ranked(rank).size == 0
+
+    cdef int _decide_any(self, url, uint64_t *rank) except -1:
         """As `_decide`, for any string and any normaliser."""
         cdef int allowed
         if not PyUnicode_Check(url):
             raise TypeError(f"a URL is a str, not {type(url).__name__}")
+        self._count_checks(1)
         if self.config.path_code == NORM_PYTHON:
             path = self.config.normalise_path(match_path(url)).encode("latin-1")
             rank[0] = self._best(<const uint8_t *>PyBytes_AS_STRING(path), len(path))
-            allowed = rank[0] == 0 or self.rules[rank[0]].allows
+            allowed = rank[0] == 0 or self._allows(rank[0])
             if not allowed and self.config.robots_txt_allowed:
                 allowed = is_robots_txt(<const uint8_t *>PyBytes_AS_STRING(path), len(path))
             return allowed
@@ -1407,10 +1443,10 @@ cdef class Matcher:
 
     def allowed(self, url):
         """Whether the agent may fetch the URL."""
-        cdef uint32_t rank = 0
+        cdef uint64_t rank = 0
         cdef int allowed = self._decide_any(url, &rank)
         if not allowed and self.config.own_server_only:
-            return self._is_elsewhere(url)
+            return is_elsewhere(url, self.robots)
         return allowed == 1
 
     def allowed_many(self, urls):
@@ -1420,10 +1456,11 @@ cdef class Matcher:
         cdef const uint8_t **texts
         cdef Py_ssize_t *sizes
         cdef uint8_t *found
-        cdef uint32_t rank = 0
+        cdef uint64_t rank = 0
         cdef int allowed = 0
         if self.config.path_code == NORM_PYTHON or self.config.own_server_only or count == 0:
             return [self.allowed(url) for url in kept]
+        self._count_checks(count)
         holding = []
         texts = <const uint8_t **>malloc(count * sizeof(void *))
         sizes = <Py_ssize_t *>malloc(count * sizeof(Py_ssize_t))
@@ -1457,27 +1494,70 @@ cdef class Matcher:
             free(sizes)
             free(found)
 
-    def _is_elsewhere(self, url):
-        raise NotImplementedError
-
     def decide(self, url):
-        """The verdict without the exceptions, and the rank of the rule that decides."""
-        cdef uint32_t rank = 0
+        """What the rules alone say, and the number of the deciding rule; 0 when there is none."""
+        cdef uint64_t rank = 0
         self._decide_any(url, &rank)
-        return rank == 0 or bool(self.rules[rank].allows), rank
+        if rank == 0:
+            return True, 0
+        return self._allows(rank), self._ranked(rank) - self.rules + 1
 
-    def rule_line(self, Py_ssize_t rank):
-        """Number and bytes of the line of a rule, and whether `index_html` made the rule."""
+    def rule_line(self, Py_ssize_t number):
+        """Number and bytes of the line of a rule, and whether an index page made the rule."""
         cdef Py_ssize_t start, end, size = len(self.file)
-        if not 0 < rank <= self.rule_count:
-            raise IndexError("no such rank")
-        start = end = self.rules[rank].start
+        if not 0 < number <= self.rule_count:
+            raise IndexError("no such rule")
+        start = end = self.rules[number - 1].value
         while start > 0 and self.body[start - 1] != 10 and self.body[start - 1] != 13:
             start -= 1
         while end < size and self.body[end] != 10 and self.body[end] != 13:
             end += 1
         raw = PyBytes_FromStringAndSize(<const char *>self.body + start, end - start)
-        return self.rules[rank].line, raw, bool(self.rules[rank].derived)
+        return self.rules[number - 1].line, raw, bool(self.rules[number - 1].derived)
+
+
+cdef bint pattern_matches(
+    const uint8_t *pattern, Py_ssize_t size, const uint8_t *path, Py_ssize_t path_size,
+    bint wildcards
+) noexcept nogil:
+    """Whether one pattern matches, without any preparation."""
+    cdef const uint8_t *end = path + path_size
+    cdef const uint8_t *stop = pattern + size
+    cdef const void *star
+    cdef Py_ssize_t piece
+    cdef bint anchored = wildcards and size and stop[-1] == 36
+    if anchored:
+        stop -= 1
+    star = memchr(pattern, 42, stop - pattern) if wildcards else NULL
+    piece = (stop if star == NULL else <const uint8_t *>star) - pattern
+    if piece > path_size or memcmp(pattern, path, piece) != 0:
+        return False
+    path += piece
+    pattern += piece
+    if star == NULL:
+        return not anchored or path == end
+    while True:
+        while pattern < stop and pattern[0] == 42:
+            pattern += 1
+        if pattern == stop:
+            return True
+        star = memchr(pattern, 42, stop - pattern)
+        piece = (stop if star == NULL else <const uint8_t *>star) - pattern
+        if star == NULL and anchored:
+            return end - path >= piece and memcmp(end - piece, pattern, piece) == 0
+        path = find_piece(path, end, pattern, piece)
+        if path == NULL:
+            return False
+        path += piece
+        pattern += piece
+
+
+cdef inline uint64_t first_bytes(const uint8_t *text, Py_ssize_t size) noexcept nogil:
+    cdef uint64_t number = 0
+    cdef Py_ssize_t i
+    for i in range(8):
+        number = number << 8 | (text[i] if i < size else 0)
+    return number
 
 
 cdef inline uint32_t gram_slot(Grams *grams, uint32_t gram) noexcept nogil:
@@ -1540,15 +1620,20 @@ def planted():
 
 def connect(**functions):
     """Hand over the plain functions that the kernel leaves rare work to."""
-    global plain_match_path, plain_origin, to_bytes, to_text
-    plain_match_path = functions["match_path"]
-    plain_origin = functions["origin"]
-    to_bytes = functions["to_bytes"]
-    to_text = functions["to_text"]
+    global plain_match_path, plain_origin, to_bytes, to_text, make_config, is_elsewhere
+    plain_match_path = functions.get("match_path", plain_match_path)
+    plain_origin = functions.get("origin", plain_origin)
+    to_bytes = functions.get("to_bytes", to_bytes)
+    to_text = functions.get("to_text", to_text)
+    make_config = functions.get("make_config", make_config)
+    is_elsewhere = functions.get("is_elsewhere", is_elsewhere)
 
 
 cdef object plain_match_path = None
 cdef object plain_origin = None
 cdef object to_bytes = None
 cdef object to_text = None
+cdef object make_config = None
+cdef object is_elsewhere = None
+cdef dict configs = {}
 set_up_tables()

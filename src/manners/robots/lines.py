@@ -60,7 +60,12 @@ def lines(
 
 def decode(body: bytes | str, dialect: Dialect) -> bytes:
     """The bytes of a file as the lexer wants them: UTF-8 without a byte order mark."""
-    data = to_bytes(body) if isinstance(body, str) else bytes(memoryview(body))
+    if isinstance(body, str):
+        data = to_bytes(body)
+    else:
+        data = body if type(body) is bytes else bytes(memoryview(body))
+    if not data.startswith((b"\xef", b"\xff", b"\xfe")):
+        return data
     if dialect.utf16 and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         whole = len(data) // 2 * 2
         return to_bytes(data[:whole].decode("utf-16", "surrogatepass"))

@@ -5,7 +5,6 @@ makes a `Rule` only when somebody asks for it.
 """
 
 from collections.abc import Callable, Iterable
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from manners._compiled import kernel
@@ -25,9 +24,12 @@ class PlainMatcher:
     """The rules for one agent, in plain Python."""
 
     __slots__ = (
-        *("_allows", "_best", "_dialect", "_ranked", "_url"),
-        *("agent", "has_group", "specificity", "timed", "too_many_rules"),
+        *("_allows", "_best", "_normalise_path", "_ranked"),
+        *("agent", "agents", "has_group", "robots", "specificity", "timed", "too_many_rules"),
     )
+    robots: "Robots"
+    agents: tuple[str, ...]
+    """The names of the agent."""
     agent: str
     """The name of the group that was chosen, as the file writes it."""
     specificity: int
@@ -38,8 +40,7 @@ class PlainMatcher:
     """Whether the file has more rules than the dialect reads, so that it allows everything."""
     timed: tuple[tuple[str, str], ...]
     """Names and texts of the Crawl-delay, Request-rate and Visit-time lines for this agent."""
-    _dialect: Dialect
-    _url: str | None
+    _normalise_path: Callable[[str], str]
     _best: Callable[[str], int]
     _ranked: list[Rule | None]
     _allows: list[bool]
@@ -50,13 +51,14 @@ class PlainMatcher:
         rules = [rule for group in choice.groups for rule in group.rules]
         rule_set = RuleSet([] if robots.too_many_rules else rules, dialect)
         made = {
+            "robots": robots,
+            "agents": names,
             "agent": choice.agent,
             "specificity": choice.specificity,
             "has_group": bool(choice.groups),
             "too_many_rules": robots.too_many_rules,
             "timed": agents.timed_for(choice, dialect),
-            "_dialect": dialect,
-            "_url": robots.url,
+            "_normalise_path": dialect.normalise_path,
             "_best": rule_set.best,
             "_ranked": rule_set.ranked,
             # An empty pattern, where the dialect keeps it, never disallows.
@@ -67,28 +69,23 @@ class PlainMatcher:
 
     def allowed(self, url: str) -> bool:
         """Whether the agent may fetch the URL."""
-        path = self._dialect.normalise_path(match_path(url))
+        path = self._normalise_path(match_path(url))
         if self._allows[self._best(path)]:
             return True
-        return is_robots_txt(path, self._dialect) or is_elsewhere(url, self._url, self._dialect)
+        return is_robots_txt(path, self.robots.dialect) or is_elsewhere(url, self.robots)
 
     def allowed_many(self, urls: Iterable[str]) -> list[bool]:
         """Whether the agent may fetch each of many URLs."""
         return [self.allowed(url) for url in urls]
 
     def decide(self, url: str) -> tuple[bool, int]:
-        """What the rules alone say, and the rank of the deciding rule; 0 when there is none."""
-        rank = self._best(self._dialect.normalise_path(match_path(url)))
+        """What the rules alone say, and the number of the deciding rule; 0 when there is none."""
+        rank = self._best(self._normalise_path(match_path(url)))
         return self._allows[rank], rank
 
-    def rule(self, rank: int) -> Rule | None:
-        """The rule of a rank."""
-        return self._ranked[rank]
-
-    @property
-    def rule_count(self) -> int:
-        """The highest rank."""
-        return len(self._ranked) - 1
+    def rule(self, number: int) -> Rule | None:
+        """The rule of a number that `decide` gave."""
+        return self._ranked[number]
 
 
 def is_robots_txt(path: str, dialect: Dialect) -> bool:
@@ -96,12 +93,12 @@ def is_robots_txt(path: str, dialect: Dialect) -> bool:
     return dialect.robots_txt_allowed and (path == "/robots.txt" or path.startswith("/robots.txt?"))
 
 
-def is_elsewhere(url: str, file_url: str | None, dialect: Dialect) -> bool:
+def is_elsewhere(url: str, robots: "Robots") -> bool:
     """Whether a URL is another server's, about which the file says nothing."""
-    if file_url is None or not dialect.own_server_only:
+    if robots.url is None or not robots.dialect.own_server_only:
         return False
     try:
-        return origin(url) != origin(file_url)
+        return origin(url) != origin(robots.url)
     except InvalidURL:  # a bare path is a path of this server
         return False
 
@@ -113,46 +110,19 @@ else:
     class CompiledMatcher(kernel.Matcher):  # type: ignore[misc, no-redef]
         """The rules for one agent, compiled."""
 
-        __slots__ = ("_dialect", "_url")
+        __slots__ = ()
 
-        def __init__(self, robots: "Robots", names: tuple[str, ...]) -> None:
-            dialect = robots.dialect
-            object.__setattr__(self, "_dialect", dialect)
-            object.__setattr__(self, "_url", robots.url)
-            # A choice that depends on rules needs the groups as they are read; others, names only.
-            groups = None
-            if dialect.empty_section_falls_back and dialect.select is not agents.by_name:
-                groups = robots.groups
-            super().__init__(_config(dialect), robots.body, robots.url, names, groups)
-
-        def rule(self, rank: int) -> Rule | None:
-            """The rule of a rank, made from its line."""
-            if rank == 0:
+        def rule(self, number: int) -> Rule | None:
+            """The rule of a number that `decide` gave, made from its line."""
+            if number == 0:
                 return None
-            number, raw, derived = self.rule_line(rank)
-            line = read_line(number, raw, self._dialect, known_keys(self._dialect), self._url)
+            dialect, url = self.robots.dialect, self.robots.url
+            at, raw, derived = self.rule_line(number)
+            line = read_line(at, raw, dialect, known_keys(dialect), url)
             pattern = line.pattern or ""
             if derived:
                 pattern = index_html_pattern(pattern) or pattern
-            return Rule(line.kind == "allow", pattern, number, line.text)
-
-        def _is_elsewhere(self, url: str) -> bool:
-            return is_elsewhere(url, self._url, self._dialect)
-
-    @cache
-    def _config(dialect: Dialect) -> Any:
-        """A dialect in the kernel's numbers; a function it does not know is called as it is."""
-        known, prefixes = known_keys(dialect)
-        return kernel.Config(
-            dialect,
-            known=known,
-            prefixes=prefixes,
-            selects_by_name=dialect.select is agents.by_name,
-            key_code=_CODES.get(dialect.agent_key, 0),
-            path_code=_CODES.get(dialect.normalise_path, 0),
-            pattern_code=_CODES.get(dialect.normalise_pattern, 0),
-            make_group=Group,
-        )
+            return Rule(line.kind == "allow", pattern, at, line.text)
 
     _CODES: dict[Any, int] = {
         agents.token_key: kernel.KEY_TOKEN,
@@ -169,3 +139,19 @@ else:
         patterns.scanner_path: kernel.NORM_SCANNER_PATH,
         patterns.scanner_pattern: kernel.NORM_SCANNER_PATTERN,
     }
+
+    def _config(dialect: Dialect) -> Any:
+        """A dialect in the kernel's numbers; a function it does not know is called as it is."""
+        known, prefixes = known_keys(dialect)
+        return kernel.Config(
+            dialect,
+            known=known,
+            prefixes=prefixes,
+            selects_by_name=dialect.select is agents.by_name,
+            key_code=_CODES.get(dialect.agent_key, 0),
+            path_code=_CODES.get(dialect.normalise_path, 0),
+            pattern_code=_CODES.get(dialect.normalise_pattern, 0),
+            make_group=Group,
+        )
+
+    kernel.connect(make_config=_config, is_elsewhere=is_elsewhere)

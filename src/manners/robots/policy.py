@@ -44,7 +44,9 @@ def parse(
     disallowed: rule-matched, line 2: /private/
     """
     chosen = get(dialect)
-    data, truncated = truncate(decode(body, chosen), max_bytes if chosen.size_limit else None)
+    data, truncated = decode(body, chosen), False
+    if chosen.size_limit and max_bytes is not None and len(data) > max_bytes:
+        data, truncated = truncate(data, max_bytes)
     return Robots(data, chosen, url, truncated)
 
 
@@ -118,12 +120,12 @@ class Robots:
     def policy(self, agent: str | Sequence[str]) -> "Policy":
         """This file bound to an agent; an agent with several names takes a sequence of them."""
         names = (agent,) if isinstance(agent, str) else tuple(agent)
-        policy = self._policies.get(names)
+        kept = self._policies
+        policy = kept.get(names)
         if policy is None:
-            policy = Policy(self, names)
-            if len(self._policies) >= _POLICIES_KEPT:
-                self._policies.clear()
-            self._policies[names] = policy
+            if len(kept) >= _POLICIES_KEPT:
+                kept.clear()
+            policy = kept[names] = Policy(self, names)
         return policy
 
     def allowed(self, url: str, agent: str | Sequence[str]) -> bool:
@@ -153,15 +155,7 @@ class Policy(Matcher):
     (2.0, [False, True])
     """
 
-    __slots__ = ("agents", "robots")
-    robots: Robots
-    agents: tuple[str, ...]
-    """The names of the agent."""
-
-    def __init__(self, robots: Robots, agents: tuple[str, ...]) -> None:
-        object.__setattr__(self, "robots", robots)
-        object.__setattr__(self, "agents", agents)
-        super().__init__(robots, agents)
+    __slots__ = ()
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a policy does not change: {name!r} cannot be set")
@@ -187,9 +181,9 @@ class Policy(Matcher):
         """Whether the agent may fetch the URL, and why."""
         robots, dialect = self.robots, self.robots.dialect
         path = dialect.normalise_path(match_path(url))
-        allowed, rank = self.decide(url)
-        rule = self.rule(rank)
-        elsewhere = is_elsewhere(url, robots.url, dialect)
+        allowed, number = self.decide(url)
+        rule = self.rule(number)
+        elsewhere = is_elsewhere(url, robots)
         if is_robots_txt(path, dialect):
             allowed, reason, rule = True, Reason.ROBOTS_TXT_ITSELF, None
         elif elsewhere:
@@ -221,10 +215,10 @@ class Policy(Matcher):
         [3, 2]
         """
         path = self.robots.dialect.normalise_path(match_path(url))
+        ranked = RuleSet(self.rules, self.robots.dialect).ranked
         # The rules that `index_html` made are among the ranked ones already.
         dialect = self.robots.dialect.but(index_html=False)
-        ranked = [self.rule(rank) for rank in range(self.rule_count, 0, -1)]
-        return [rule for rule in ranked if rule and RuleSet([rule], dialect).best(path)]
+        return [rule for rule in reversed(ranked) if rule and RuleSet([rule], dialect).best(path)]
 
     @property
     def choice(self) -> Choice:

@@ -6,7 +6,7 @@ engine never asks which dialect it has; it does what the fields below say.
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from manners import _family
 from manners.robots.agents import Select
@@ -83,6 +83,9 @@ class Dialect:
         """The same dialect with some fields changed."""
         return replace(self, **changes)
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     def __repr__(self) -> str:
         return f"<dialect {self.name}>"
 
@@ -111,7 +114,13 @@ def get(dialect: str | Dialect) -> Dialect:
     """
     if isinstance(dialect, Dialect):
         return dialect
-    return cast(Dialect, _family.member(__name__, "dialect", dialect).DIALECT)
+    found = _loaded.get(dialect)
+    if found is None:
+        found = _loaded[dialect] = _family.member(__name__, "dialect", dialect).DIALECT
+    return found
+
+
+_loaded: dict[str, Dialect] = {}
 
 
 def describe(dialect: Dialect) -> dict[str, str]:
