@@ -107,7 +107,8 @@ cdef uint8_t LOWER[256]
 cdef uint8_t HEX[256]     # the value of a hex digit plus one
 cdef uint8_t ENDS_AUTHORITY[256]
 cdef uint8_t PLAIN_HOST[256]
-cdef uint8_t BYTE_CLASS[256]
+cdef uint64_t BYTE_CLASS[256]
+cdef uint8_t COMMON[256]
 cdef uint8_t IS_TOKEN[256]
 cdef uint8_t IS_GOOGLE_TOKEN[256]
 cdef const char *DIGITS = "0123456789ABCDEF"
@@ -120,12 +121,12 @@ cdef void fill(uint8_t *table, bytes members) noexcept:
         table[text[i]] = 1
 
 
-cdef void set_up_tables() noexcept:
+cdef int set_up_tables() except -1:
     cdef int i
     cdef bytes letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
     cdef bytes digits = b"0123456789"
     cdef bytes unreserved = letters + digits + b"-._~"
-    cdef bytes safe = unreserved + b"/:?#[]@!&'()+,;="
+    cdef bytes common, safe = unreserved + b"/:?#[]@!&'()+,;="
     fill(IS_SPACE, b" \t\n\r\x0b\x0c")
     fill(ENDS_AUTHORITY, b"/?;#")
     fill(PLAIN_HOST, b"abcdefghijklmnopqrstuvwxyz0123456789.-_")
@@ -141,11 +142,11 @@ cdef void set_up_tables() noexcept:
     # 64 classes: a path that lacks a class a rule needs cannot match it. Letters and digits, which
     # tell most, have classes of their own.
     for i in range(256):
-        BYTE_CLASS[i] = 36 + i % 28
+        BYTE_CLASS[i] = <uint64_t>1 << (36 + i % 28)
     for i in range(26):
-        BYTE_CLASS[97 + i] = i
+        BYTE_CLASS[97 + i] = <uint64_t>1 << i
     for i in range(10):
-        BYTE_CLASS[48 + i] = 26 + i
+        BYTE_CLASS[48 + i] = <uint64_t>1 << (26 + i)
     for i in (NORM_RFC_PATH, NORM_RFC_PATTERN):
         fill(norms[i].copy, safe)
         fill(norms[i].decode, unreserved)
@@ -163,17 +164,33 @@ cdef void set_up_tables() noexcept:
     for i in (NORM_SCANNER_PATH, NORM_SCANNER_PATTERN):
         memset(norms[i].copy, 1, 256)
         norms[i].percent = PERCENT_UPPER
+    for i in (NORM_GOOGLE, NORM_SCANNER_PATH, NORM_SCANNER_PATTERN):
+        norms[i].copy[37] = 0
+    # How common a byte is in paths, roughly; what is rare is quickest to look for.
+    memset(COMMON, 1, 256)
+    common = b"zqxjkvwyfbgupdhlmcnsriotae0123456789_.-=&?/"
+    for i in range(<int>len(common)):
+        COMMON[<uint8_t>common[i]] = i + 2
+    return 0
 
 
 cdef inline bint is_plain(int kind, const uint8_t *text, Py_ssize_t size) noexcept nogil:
     """Whether normalising would change nothing."""
     cdef Norm *norm = &norms[kind]
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i = 0
+    cdef uint8_t plain = 1
     if kind == NORM_RAW:
         return memchr(text, 0, size) == NULL
-    for i in range(size):
-        if not norm.copy[text[i]] or (text[i] == 37 and norm.percent != PERCENT_KEEP):
-            return False
+    # Without a branch in it, this runs at about a byte a cycle.
+    while i + 4 <= size:
+        plain &= norm.copy[text[i]] & norm.copy[text[i + 1]]
+        plain &= norm.copy[text[i + 2]] & norm.copy[text[i + 3]]
+        i += 4
+    while i < size:
+        plain &= norm.copy[text[i]]
+        i += 1
+    if not plain:
+        return False
     if kind == NORM_SCANNER_PATH:
         if memchr(text, 63, size) != NULL:
             return False
@@ -571,6 +588,7 @@ cdef int scan_file(Scan *scan, Config config, const uint8_t *body, Py_ssize_t si
 # A rule set.
 
 cdef struct Node:            # a beginning that at least one rule has
+    uint64_t first, second   # its first 16 bytes, as numbers that order as they do
     int32_t start, size
     int32_t outer            # the longest other node that this one begins with, or -1
     int32_t wilds            # the list to try first, its own or an outer node's, or -1
@@ -579,6 +597,7 @@ cdef struct Node:            # a beginning that at least one rule has
 
 cdef struct Piece:
     int32_t start, size
+    int32_t rare             # where its rarest byte stands
 
 cdef struct Wild:            # a rule with `*`
     uint64_t classes         # of the bytes it needs
@@ -588,7 +607,8 @@ cdef struct Wild:            # a rule with `*`
     bint anchored
 
 cdef struct Grams:           # wild rules by a gram that a path must have
-    uint32_t slots           # a power of two
+    uint32_t slots           # a power of two: what is left of a hash after `shift`
+    int shift
     uint32_t *gram
     int32_t *first
     int32_t *count           # 0: an empty slot
@@ -609,11 +629,7 @@ cdef inline uint32_t gram_at(const uint8_t *text) noexcept nogil:
 
 
 cdef inline uint32_t gram_hash(uint32_t gram) noexcept nogil:
-    gram ^= gram >> 15
-    gram *= <uint32_t>0x2c1b3c6d
-    gram ^= gram >> 12
-    gram *= <uint32_t>0x297a2d39
-    return gram ^ (gram >> 15)
+    return gram * <uint32_t>2654435761
 
 
 cdef struct Rule:            # in file order
@@ -623,7 +639,7 @@ cdef struct Rule:            # in file order
     uint8_t allow, derived
 
 cdef struct Head:            # the literal a rule begins with, while a rule set is made
-    uint64_t first           # its first bytes, as a number that orders as they do
+    uint64_t first, second   # as in Node
     uint64_t rank
     int32_t start, size
     int32_t wild             # or -1
@@ -966,7 +982,7 @@ cdef class Matcher:
         cdef Wild *wild
         head.start, head.size, head.rank, head.wild = rule.start, size, rule.rank, -1
         head.anchored = False
-        head.first = first_bytes(text, size)
+        head.first, head.second = eight_bytes(text, size, 0), eight_bytes(text, size, 8)
         if not self.config.wildcards:
             return 0
         if size and text[size - 1] == 36:
@@ -981,7 +997,7 @@ cdef class Matcher:
         while i < size and text[i] != 42:
             i += 1
         head.size, head.anchored = i, anchored
-        head.first = first_bytes(text, i)
+        head.first, head.second = eight_bytes(text, i, 0), eight_bytes(text, i, 8)
         if i == size:
             return 0
         make_room(<void **>&self.wilds, &self.wild_room, self.wild_count, sizeof(Wild))
@@ -995,7 +1011,7 @@ cdef class Matcher:
                 i += 1
             begin = i
             while i < size and text[i] != 42:
-                wild.classes |= <uint64_t>1 << BYTE_CLASS[text[i]]
+                wild.classes |= BYTE_CLASS[text[i]]
                 i += 1
             if i == begin:
                 continue
@@ -1003,7 +1019,7 @@ cdef class Matcher:
             # An offset of the pool counts downwards.
             self.pieces[self.piece_count] = Piece(
                 start=rule.start + begin if rule.start >= 0 else rule.start - begin,
-                size=i - begin)
+                size=i - begin, rare=rarest_byte(text + begin, i - begin))
             self.piece_count += 1
             wild.pieces += 1
             wild.length += i - begin
@@ -1014,6 +1030,8 @@ cdef class Matcher:
         cdef int order
         if a.first != b.first:
             return a.first < b.first
+        if a.second != b.second:
+            return a.second < b.second
         order = memcmp(
             self._text(a.start), self._text(b.start), a.size if a.size < b.size else b.size)
         if order:
@@ -1077,8 +1095,8 @@ cdef class Matcher:
                     outer = self.nodes[outer].outer
                 make_room(<void **>&self.nodes, &self.node_room, self.node_count, sizeof(Node))
                 node = &self.nodes[self.node_count]
-                node[0] = Node(start=head.start, size=head.size, outer=outer, prefix=0, exact=0,
-                               wilds=-1)
+                node[0] = Node(first=head.first, second=head.second, start=head.start,
+                               size=head.size, outer=outer, prefix=0, exact=0, wilds=-1)
                 if outer >= 0:
                     if MANNERS_PLANTED != 3:
                         node.prefix = self.nodes[outer].prefix
@@ -1132,6 +1150,7 @@ cdef class Matcher:
         """File each rule with a long enough piece under the rarest of its grams."""
         cdef Py_ssize_t i, k, total = 0, filed = 0, others = 0
         cdef int32_t j, start
+        cdef int shift = 32 - 6
         cdef uint32_t slots = 64, slot, gram, best, rarest
         cdef Wild *wild
         cdef Wild *moved = NULL
@@ -1152,6 +1171,7 @@ cdef class Matcher:
             raise OverflowError("rules too large to index")
         while slots < 2 * total:
             slots *= 2
+            shift -= 1
         memset(&grams, 0, sizeof(Grams))
         try:
             counted = <uint32_t *>malloc(slots * sizeof(uint32_t))
@@ -1165,7 +1185,7 @@ cdef class Matcher:
                     piece = &self.pieces[first[i].piece + j]
                     for k in range(piece.size - GRAM + 1):
                         gram = gram_at(self._text(piece.start) + k)
-                        slot = gram_hash(gram) & (slots - 1)
+                        slot = gram_hash(gram) >> shift
                         while counts[slot] and counted[slot] != gram:
                             slot = (slot + 1) & (slots - 1)
                         counted[slot] = gram
@@ -1178,7 +1198,7 @@ cdef class Matcher:
                     piece = &self.pieces[first[i].piece + j]
                     for k in range(piece.size - GRAM + 1):
                         gram = gram_at(self._text(piece.start) + k)
-                        slot = gram_hash(gram) & (slots - 1)
+                        slot = gram_hash(gram) >> shift
                         while counted[slot] != gram or not counts[slot]:
                             slot = (slot + 1) & (slots - 1)
                         if counts[slot] < best:
@@ -1193,8 +1213,10 @@ cdef class Matcher:
                     filed += 1
             # Rules of one gram become neighbours, best first: count, place, fill in.
             grams.slots = 64
+            grams.shift = 32 - 6
             while grams.slots < 2 * filed:
                 grams.slots *= 2
+                grams.shift -= 1
             grams.gram = <uint32_t *>malloc(grams.slots * sizeof(uint32_t))
             grams.first = <int32_t *>malloc(grams.slots * sizeof(int32_t))
             grams.count = <int32_t *>calloc(grams.slots, sizeof(int32_t))
@@ -1207,7 +1229,8 @@ cdef class Matcher:
                 slot = gram_slot(&grams, gram)
                 grams.gram[slot] = gram
                 grams.count[slot] += 1
-                grams.bits[(gram_hash(gram) >> 3) & (grams.slots - 1)] |= 1 << (gram_hash(gram) & 7)
+                slot = gram_hash(gram) >> (grams.shift - 3)
+                grams.bits[slot >> 3] |= 1 << (slot & 7)
             start = rules.first + <int32_t>others
             for slot in range(grams.slots):
                 grams.first[slot] = start
@@ -1275,16 +1298,24 @@ cdef class Matcher:
         cdef Py_ssize_t low = 0, high = self.node_count, middle
         cdef Node *node
         cdef int order
+        cdef bint before
         cdef int32_t place, rules
-        cdef uint64_t best, classes = 0
+        cdef uint64_t best, classes = 0, first, second
         # Of all nodes up to the path in sorted order, the last is the one to start from: any node
         # that the path begins with is also a beginning of everything between the two.
+        first, second = eight_bytes(path, size, 0), eight_bytes(path, size, 8)
         while low < high:
             middle = (low + high) >> 1
             node = &self.nodes[middle]
-            order = memcmp(
-                self._text(node.start), path, node.size if node.size < size else size)
-            if order < 0 or (order == 0 and node.size <= size):
+            if node.first != first:
+                before = node.first < first
+            elif node.second != second:
+                before = node.second < second
+            else:
+                order = memcmp(
+                    self._text(node.start), path, node.size if node.size < size else size)
+                before = order < 0 or (order == 0 and node.size <= size)
+            if before:
                 low = middle + 1
             else:
                 high = middle
@@ -1312,7 +1343,7 @@ cdef class Matcher:
     ) noexcept nogil:
         cdef Grams *grams
         cdef Py_ssize_t i
-        cdef uint32_t gram, slot, hash
+        cdef uint32_t gram, slot, bit
         cdef uint8_t few[512]
         cdef uint8_t *seen = NULL
         best = self._first_match(
@@ -1323,8 +1354,8 @@ cdef class Matcher:
         grams = &self.grams[rules.grams]
         for i in range(rules.node_size, size - GRAM + 1):
             gram = gram_at(path + i)
-            hash = gram_hash(gram)
-            if not grams.bits[(hash >> 3) & (grams.slots - 1)] & (1 << (hash & 7)):
+            bit = gram_hash(gram) >> (grams.shift - 3)
+            if not grams.bits[bit >> 3] & (1 << (bit & 7)):
                 continue
             slot = gram_slot(grams, gram)
             if not grams.count[slot]:
@@ -1376,7 +1407,7 @@ cdef class Matcher:
             if memcmp(end, text, piece[pieces].size) != 0:
                 return False
         for i in range(pieces):
-            at = find_piece(at, end, self._text(piece[i].start), piece[i].size)
+            at = find_piece(at, end, self._text(piece[i].start), piece[i].size, piece[i].rare)
             if at == NULL:
                 return False
             at += piece[i].size
@@ -1545,47 +1576,68 @@ cdef bint pattern_matches(
         piece = (stop if star == NULL else <const uint8_t *>star) - pattern
         if star == NULL and anchored:
             return end - path >= piece and memcmp(end - piece, pattern, piece) == 0
-        path = find_piece(path, end, pattern, piece)
+        path = find_piece(path, end, pattern, piece, 0)
         if path == NULL:
             return False
         path += piece
         pattern += piece
 
 
-cdef inline uint64_t first_bytes(const uint8_t *text, Py_ssize_t size) noexcept nogil:
+cdef inline uint64_t eight_bytes(
+    const uint8_t *text, Py_ssize_t size, Py_ssize_t start
+) noexcept nogil:
+    """Eight bytes of a text as a number, zeros behind its end."""
     cdef uint64_t number = 0
     cdef Py_ssize_t i
-    for i in range(8):
+    if start + 8 <= size:
+        for i in range(start, start + 8):
+            number = number << 8 | text[i]
+        return number
+    for i in range(start, start + 8):
         number = number << 8 | (text[i] if i < size else 0)
     return number
 
 
 cdef inline uint32_t gram_slot(Grams *grams, uint32_t gram) noexcept nogil:
     """The slot of a gram, or the empty one where it would be."""
-    cdef uint32_t slot = gram_hash(gram) & (grams.slots - 1)
+    cdef uint32_t slot = gram_hash(gram) >> grams.shift
     while grams.count[slot] and grams.gram[slot] != gram:
         slot = (slot + 1) & (grams.slots - 1)
     return slot
 
 
 cdef inline uint64_t byte_classes(const uint8_t *text, Py_ssize_t size) noexcept nogil:
-    cdef uint64_t classes = 0
-    cdef Py_ssize_t i
-    for i in range(size):
-        classes |= <uint64_t>1 << BYTE_CLASS[text[i]]
-    return classes
+    cdef uint64_t classes = 0, others = 0
+    cdef Py_ssize_t i = 0
+    while i + 4 <= size:
+        classes |= BYTE_CLASS[text[i]] | BYTE_CLASS[text[i + 1]]
+        others |= BYTE_CLASS[text[i + 2]] | BYTE_CLASS[text[i + 3]]
+        i += 4
+    while i < size:
+        classes |= BYTE_CLASS[text[i]]
+        i += 1
+    return classes | others
+
+
+cdef int32_t rarest_byte(const uint8_t *text, int32_t size) noexcept nogil:
+    cdef int32_t i, best = 0
+    for i in range(1, size):
+        if COMMON[text[i]] < COMMON[text[best]]:
+            best = i
+    return best
 
 
 cdef inline const uint8_t *find_piece(
-    const uint8_t *at, const uint8_t *end, const uint8_t *piece, Py_ssize_t size
+    const uint8_t *at, const uint8_t *end, const uint8_t *piece, Py_ssize_t size, Py_ssize_t rare
 ) noexcept nogil:
     """The first place of a piece, or NULL."""
     if size > LONG_PIECE:
         return <const uint8_t *>kernel_find_long(at, end - at, piece, size)
     while end - at >= size:
-        at = <const uint8_t *>memchr(at, piece[0], end - at - size + 1)
+        at = <const uint8_t *>memchr(at + rare, piece[rare], end - at - size + 1)
         if at == NULL:
             return NULL
+        at -= rare
         if memcmp(at, piece, size) == 0:
             return at
         at += 1
