@@ -4,12 +4,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo test check asan fuzz bench docs clean
 
 demo: $(VENV)/installed
 	@$(BIN)/manners demo
 
+# The plain engine first, which says what is right; then everything with the kernel, if it is built.
 test: $(VENV)/tested
+	MANNERS_PURE=1 $(BIN)/python -m pytest -n auto --quiet tests/robots tests/conformance
 	$(BIN)/python -m pytest -n auto
 
 check: $(VENV)/checked
@@ -19,6 +21,16 @@ check: $(VENV)/checked
 	$(BIN)/lint-imports
 	$(BIN)/mkdocs build --strict --quiet
 	$(MAKE) --no-print-directory test
+
+# The kernel under AddressSanitizer and UBSan; needs gcc.
+asan: $(VENV)/tested
+	$(BIN)/python -m tests.memory.asan
+
+# Coverage-guided fuzzing, the plain engine against the kernel, for SECONDS.
+SECONDS ?= 600
+fuzz: $(VENV)/tested
+	$(BIN)/python -m pip install --quiet --group fuzz
+	$(BIN)/python -m tests.memory.fuzz -max_total_time=$(SECONDS)
 
 bench: $(VENV)/tested
 	$(BIN)/python -m benchmarks.engine
@@ -30,7 +42,7 @@ clean:
 	rm -rf $(VENV) build dist site *.egg-info src/*.egg-info
 
 # The stamps say what is installed; a changed pyproject.toml installs again.
-$(VENV)/installed: pyproject.toml
+$(VENV)/installed: pyproject.toml setup.py src/manners/robots/_kernel.pyx
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --editable '.[all]'

@@ -1272,10 +1272,10 @@ cdef class Matcher:
 
     # Checking.
 
-    cdef inline int _count_checks(self, Py_ssize_t count) except -1:
+    cdef inline int _count_check(self) except -1:
         """Arranging the rules costs as much as a few checks without, so that is when it pays."""
         if not self.compiled:
-            self.checks += count
+            self.checks += 1
             if self.checks > FEW_CHECKS:
                 self._compile()
         return 0
@@ -1453,7 +1453,7 @@ cdef class Matcher:
         cdef int allowed
         if not PyUnicode_Check(url):
             raise TypeError(f"a URL is a str, not {type(url).__name__}")
-        self._count_checks(1)
+        self._count_check()
         if self.config.path_code == NORM_PYTHON:
             path = self.config.normalise_path(match_path(url)).encode("latin-1")
             rank[0] = self._best(<const uint8_t *>PyBytes_AS_STRING(path), len(path))
@@ -1489,9 +1489,13 @@ cdef class Matcher:
         cdef uint8_t *found
         cdef uint64_t rank = 0
         cdef int allowed = 0
-        if self.config.path_code == NORM_PYTHON or self.config.own_server_only or count == 0:
+        if (self.config.path_code == NORM_PYTHON or self.config.own_server_only
+                or count <= FEW_CHECKS):
             return [self.allowed(url) for url in kept]
-        self._count_checks(count)
+        # Arranged before the GIL is released: nothing of a matcher changes while a thread without
+        # the GIL reads it.
+        if not self.compiled:
+            self._compile()
         holding = []
         texts = <const uint8_t **>malloc(count * sizeof(void *))
         sizes = <Py_ssize_t *>malloc(count * sizeof(Py_ssize_t))
