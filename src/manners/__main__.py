@@ -1,7 +1,25 @@
 """`python -m manners` is the `manners` command."""
 
+import os
+import signal
 import sys
 
 from manners.cli import main
 
-sys.exit(main())
+
+def run() -> None:
+    """The command as a process of its own."""
+    # When the reader goes away, as `head` does, end quietly like any other command.
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    code = main()
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # Said already. What could not be written would be tried, and complained about, once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    run()

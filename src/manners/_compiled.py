@@ -5,6 +5,7 @@ environment.
 """
 
 import os
+import warnings
 from importlib import import_module
 from typing import Any
 
@@ -14,7 +15,10 @@ def _load() -> Any:
         return None
     try:
         return import_module("manners.robots._kernel")
-    except ImportError:  # not built: there was no C compiler
+    except ModuleNotFoundError:  # not built: there was no C compiler
+        return None
+    except ImportError as error:
+        warnings.warn(f"the plain engine runs: the kernel does not load: {error}", stacklevel=2)
         return None
 
 

@@ -54,14 +54,14 @@ def origin(url: str) -> str:
     found = _AUTHORITY(url)
     scheme = found[1].lower() if found else ""
     if found is None or scheme not in _DEFAULT_PORTS:
-        raise InvalidURL(_without_credentials(url), "not an http or https URL")
+        raise InvalidURL(without_credentials(url), "not an http or https URL")
     # Browsers read a backslash as a slash, RFC 3986 does not: what stands before it would be the
     # host for one and credentials for the other.
     if "\\" in found[2]:
-        raise InvalidURL(_without_credentials(url), "a backslash where the host is named")
+        raise InvalidURL(without_credentials(url), "a backslash where the host is named")
     written = _HOST_AND_PORT(found[2].rpartition("@")[2])
     if written is None:
-        raise InvalidURL(_without_credentials(url), "host and port cannot be told apart")
+        raise InvalidURL(without_credentials(url), "host and port cannot be told apart")
     host = _host(written[1], url)
     port = _port(written[2] or _DEFAULT_PORTS[scheme], url)
     return f"{scheme}://{host}" if port == _DEFAULT_PORTS[scheme] else f"{scheme}://{host}:{port}"
@@ -78,7 +78,7 @@ def robots_url(url: str) -> str:
 
 def _port(text: str, url: str) -> str:
     if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535):
-        raise InvalidURL(_without_credentials(url), "the port is not a number up to 65535")
+        raise InvalidURL(without_credentials(url), "the port is not a number up to 65535")
     return str(int(text))
 
 
@@ -86,12 +86,12 @@ def _host(text: str, url: str) -> str:
     if text.startswith("["):
         return _ipv6(text, url)
     if len(text) > _MAX_HOST + 1:  # the final dot of a fully qualified name
-        raise InvalidURL(_without_credentials(url), "the host is too long")
+        raise InvalidURL(without_credentials(url), "the host is too long")
     host = text.lower() if text.isascii() else _ascii_host(text, url)
     if not host:
-        raise InvalidURL(_without_credentials(url), "no host")
+        raise InvalidURL(without_credentials(url), "no host")
     if _FORBIDDEN_IN_HOST(host):
-        raise InvalidURL(_without_credentials(url), "a character that no host name may have")
+        raise InvalidURL(without_credentials(url), "a character that no host name may have")
     return host
 
 
@@ -101,9 +101,9 @@ def _ipv6(text: str, url: str) -> str:
     try:
         address = IPv6Address(text[1:-1])
     except AddressValueError:
-        raise InvalidURL(_without_credentials(url), "not an IPv6 address") from None
+        raise InvalidURL(without_credentials(url), "not an IPv6 address") from None
     if address.scope_id is not None:
-        raise InvalidURL(_without_credentials(url), "an IPv6 zone has no place in a URL")
+        raise InvalidURL(without_credentials(url), "an IPv6 zone has no place in a URL")
     return f"[{address.compressed}]"
 
 
@@ -113,16 +113,25 @@ def _ascii_host(text: str, url: str) -> str:
     try:
         return idna.encode(text, uts46=True).decode("ascii")
     except UnicodeError:
-        raise InvalidURL(_without_credentials(url), "not a valid international host") from None
+        raise InvalidURL(without_credentials(url), "not a valid international host") from None
 
 
-def _without_credentials(url: str) -> str:
-    """The URL as an error may show it: what stands before `@` in the authority is left out."""
-    scheme, mark, rest = url.partition("://")
-    end = re.search(r"[/?#]", rest)
-    authority = rest[: end.start()] if end else rest
-    shown = re.sub(r".*@", "…@", authority, flags=re.DOTALL)
-    return f"{scheme}{mark}{shown}{rest[len(authority) :]}"
+def without_credentials(url: str) -> str:
+    """The URL as it may be stored, logged or shown: a name and password before the host left out.
+
+    >>> without_credentials("https://user:secret@example.com/a@b")
+    'https://…@example.com/a@b'
+    """
+    start = _AUTHORITY_START(url)
+    begin = start.end() if start else 0
+    end = _AUTHORITY_END(url, begin)
+    authority = url[begin : end.start()] if end else url[begin:]
+    _, at, host = authority.rpartition("@")
+    return f"{url[:begin]}…@{host}{url[begin + len(authority) :]}" if at else url
+
+
+_AUTHORITY_START = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*+:)?/{0,2}").match
+_AUTHORITY_END = re.compile(r"[/?#]").search
 
 
 plain_match_path, plain_origin = match_path, origin

@@ -801,3 +801,28 @@ def test_a_reader_that_stops_early(sample: Path, tmp_path: Path, option: list[st
         process.stdout.close()
         assert process.stderr.read() == ""
         process.wait(timeout=60)
+
+
+def test_google_without_an_agent_is_for_everybody(run: Run, tmp_path: Path) -> None:
+    """An agent without a name selects the groups for `*`, not those whose name Google cuts away."""
+    file = tmp_path / "robots.txt"
+    file.write_text("User-agent: 360Spider\nDisallow: /\n\nUser-agent: *\nDisallow: /private\n")
+    ran = run("check", "--robots", file, "--dialect", "google", "/x")
+    assert (ran.code, answers(ran.out)) == (0, ["allowed"])
+
+
+def test_a_missing_list_of_urls_is_noticed_first(run: Run, sample: Path) -> None:
+    """Nothing is answered when part of the question cannot be read."""
+    assert_refused(run("check", "--robots", sample, "/a", "--urls", "no-such-file"), "no-such-file")
+    assert_refused(run("check", "--robots", sample, "--urls", ""), "cannot read ''")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
+def test_an_answer_that_cannot_be_written_is_no_verdict(sample: Path) -> None:
+    """Exit code 1 means disallowed; a full disk is something else."""
+    command = [sys.executable, "-m", "manners", "check", "--robots", str(sample), "/a"]
+    with Path("/dev/full").open("wb") as full:
+        ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert ran.returncode == 3
+    assert ran.stderr.startswith(b"manners: cannot go on")
+    assert ran.stderr.count(b"\n") == 1

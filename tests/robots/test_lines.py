@@ -111,7 +111,8 @@ def test_a_pattern_is_given_for_rules_only() -> None:
         (b"aaa\nbbb\nccc", 4, b"aaa\n", True),
         (b"aaa\r\nbbb", 4, b"aaa\r\n", True),
         (b"aaa\nbbb\n", 5, b"aaa\nbbb\n", False),
-        (b"aaa\nbbb", 0, b"aaa\n", True),
+        (b"aaa\nbbb", 0, b"", True),
+        (b"a" * 60_000, 10, b"a" * (10 + MAX_LINE), True),
     ],
 )
 def test_reading_ends_after_the_line_that_reaches_the_limit(

@@ -4,8 +4,8 @@ Exit codes: 0 yes; 1 no, or findings; 2 usage; 3 could not decide.
 """
 
 import io
-import os
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +13,7 @@ from manners._text import printable
 from manners.errors import MannersError, MissingExtra
 
 USAGE = 2
+UNDECIDED = 3
 INTERRUPTED = 130  # what a shell reports for a command ended by Ctrl-C
 
 
@@ -28,11 +29,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _complain(str(error))
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader went away, as `head` does. Python would complain once more when it flushes
-        # standard output at exit, so that goes nowhere instead.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except OSError as error:
+        _complain(f"cannot go on: {error.strerror or error}")
+        return UNDECIDED
+    except Exception:
+        # A mistake of ours must not look like a verdict, which is what exit code 1 means.
+        traceback.print_exc()
+        return UNDECIDED
 
 
 def _run(argv: list[str]) -> int:

@@ -3,10 +3,11 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, BinaryIO
 
 import typer
 
+from manners.errors import MannersError
 from manners.robots.agents import product_token
 from manners.robots.dialects import Dialect, get
 from manners.robots.policy import Robots, parse
@@ -31,38 +32,40 @@ def read_robots(source: str, dialect: str) -> Robots:
     return robots
 
 
+class Unusable(MannersError):
+    """Something the command was given that it cannot work with."""
+
+
 def read_bytes(source: str) -> bytes:
     """The bytes of a file, or of standard input for `-`."""
-    if source == "-":
-        return sys.stdin.buffer.read()
-    try:
-        return Path(source).read_bytes()
-    except OSError as error:
-        raise typer.BadParameter(f"cannot read {source!r}: {error.strerror}") from None
+    with open_input(source) as file:
+        return file.read()
 
 
-def read_urls(source: str) -> Iterator[str]:
-    """The URLs in a file, or on standard input for `-`: one a line, as they come."""
-    if source == "-":
-        lines: Iterator[bytes] = iter(sys.stdin.buffer.readline, b"")
-        yield from _urls(lines)
-        return
-    try:
-        with Path(source).open("rb") as file:
-            yield from _urls(file)
-    except OSError as error:
-        raise typer.BadParameter(f"cannot read {source!r}: {error.strerror}") from None
-
-
-def _urls(lines: Iterator[bytes]) -> Iterator[str]:
-    for line in lines:
+def read_urls(file: BinaryIO) -> Iterator[str]:
+    """The URLs in an open file: one a line, as they come."""
+    for line in iter(file.readline, b""):
         if url := line.strip():
             yield url.decode("utf-8", "surrogateescape")
 
 
+def open_input(source: str) -> BinaryIO:
+    """A file, or standard input for `-`."""
+    if source == "-":
+        if sys.stdin is None:
+            raise Unusable("standard input is closed")
+        return sys.stdin.buffer
+    try:
+        file = Path(source).open("rb")  # noqa: SIM115 (who reads it closes it)
+        file.peek(1)  # a folder opens, and does not read
+    except OSError as error:
+        raise Unusable(f"cannot read {source!r}: {error.strerror}") from None
+    return file
+
+
 def agent_name(agent: str, dialect: Dialect) -> str:
     """The agent as the dialect wants it: a header, or the token in it."""
-    return product_token(agent) if dialect.token_from_header else agent
+    return product_token(agent) or "*" if dialect.token_from_header else agent
 
 
 def warn(message: str) -> None:

@@ -332,7 +332,7 @@ cdef class Config:
     cdef object make_group
     cdef dict own_keys
     cdef bint prefix_keys, colon_optional, rules_for_everybody, falls_back, empty_allows, wildcards
-    cdef bint index_html, robots_txt_allowed, own_server_only, selects_by_name, needs_url
+    cdef bint index_html, robots_txt_allowed, own_server_only, selects_by_name, needs_url, needs_groups
     cdef int record_end, rank, key_code, path_code, pattern_code
     cdef Py_ssize_t max_rules
     cdef list keep
@@ -340,8 +340,8 @@ cdef class Config:
     cdef uint8_t by_letter[257]   # where the spellings with a first letter begin
     cdef int spelling_count
 
-    def __init__(self, dialect, *, known, prefixes, selects_by_name, key_code, path_code,
-                 pattern_code, make_group):
+    def __init__(self, dialect, *, known, prefixes, selects_by_name, needs_groups, key_code,
+                 path_code, pattern_code, make_group):
         self.dialect = dialect
         self.select = dialect.select
         self.agent_key = dialect.agent_key
@@ -363,6 +363,7 @@ cdef class Config:
         self.rank = {"longest": LONGEST, "allow-first": ALLOW_FIRST, "first": FIRST}[dialect.rank]
         self.max_rules = -1 if dialect.max_rules is None else dialect.max_rules
         self.selects_by_name = selects_by_name and key_code != KEY_PYTHON
+        self.needs_groups = needs_groups
         self.key_code = key_code
         self.path_code = path_code
         self.pattern_code = pattern_code
@@ -607,12 +608,11 @@ cdef struct Wild:            # a rule with `*`
     bint anchored
 
 cdef struct Grams:           # wild rules by a gram that a path must have
-    uint32_t slots           # a power of two: what is left of a hash after `shift`
+    uint32_t *gram           # sorted
+    int32_t *first           # where its rules begin; one more at the end
+    int32_t count
+    uint8_t *bits            # a filter in front, for what is left of a hash after `shift`
     int shift
-    uint32_t *gram
-    int32_t *first
-    int32_t *count           # 0: an empty slot
-    uint8_t *bits            # a filter in front, 8 bits a slot
 
 cdef struct Wilds:           # the wild rules on one node, best first
     int32_t first, count     # tried one by one
@@ -655,6 +655,7 @@ cdef class Matcher:
     cdef readonly int specificity
     cdef readonly bint has_group, too_many_rules
     cdef readonly tuple timed
+    cdef public dict _kept        # what a policy has worked out once
     cdef readonly Py_ssize_t rule_count
     cdef Config config
     cdef bytes file
@@ -672,12 +673,10 @@ cdef class Matcher:
     cdef Py_ssize_t checks
     cdef bint compiled
 
-    def __init__(self, robots, tuple agents not None):
+    def __cinit__(self, robots, tuple agents not None):
         cdef Scan scan
         cdef Config config = configs.get(robots.dialect)
         cdef bytes body = robots.body
-        if self.nodes != NULL or self.rules != NULL:
-            raise TypeError("a matcher is made once")
         if len(body) > 0x7fffffff - MAX_LINE:
             raise OverflowError("a robots.txt of 2 GiB or more")
         if config is None:
@@ -697,14 +696,15 @@ cdef class Matcher:
                 0 <= self.config.max_rules < scan.rules_with_value)
             self._choose(&scan)
             self._gather_timed(&scan)
-            if not self.too_many_rules:
+            self._gather_rules(&scan, url)
+            if self.config.falls_back and self.config.selects_by_name \
+                    and self.rule_count == 0 and self.specificity > 1:
+                # An own section without rules counts as absent.
+                self._choose_by_name(&scan, [])
+                self._gather_timed(&scan)
                 self._gather_rules(&scan, url)
-                if self.config.falls_back and self.config.selects_by_name \
-                        and self.rule_count == 0 and self.specificity > 1:
-                    # An own section without rules counts as absent.
-                    self._choose_by_name(&scan, [])
-                    self._gather_timed(&scan)
-                    self._gather_rules(&scan, url)
+            if self.too_many_rules:
+                self.rule_count = 0
         finally:
             free_scan(&scan)
 
@@ -713,7 +713,6 @@ cdef class Matcher:
         for i in range(self.gram_count):
             free(self.grams[i].gram)
             free(self.grams[i].first)
-            free(self.grams[i].count)
             free(self.grams[i].bits)
         free(self.grams)
         free(self.pool)
@@ -734,8 +733,8 @@ cdef class Matcher:
         cdef Py_ssize_t i
         if self.config.selects_by_name:
             return self._choose_by_name(scan, self.config.own(self.agents))
-        if self.config.falls_back:
-            # The choice depends on rules, so it needs the groups as they are read.
+        if self.config.needs_groups:
+            # The choice may depend on rules, so it gets the groups as they are read.
             groups = self.robots.groups
         else:
             names = [[] for _ in range(scan.group_count)]
@@ -819,18 +818,24 @@ cdef class Matcher:
 
     cdef int _gather_timed(self, Scan *scan) except -1:
         cdef Py_ssize_t i, j
+        cdef int32_t last = -1
+        cdef bint matched = False
         cdef TimedLine *line
-        found = []
+        found = {}
         for i in range(scan.timed_count):
             line = &scan.timed[i]
             if not scan.groups[line.group].chosen:
                 continue
-            for j in range(line.first, line.last):
-                if scan.agents[j].matched:
-                    text = PyBytes_FromStringAndSize(
-                        <const char *>self.body + line.start, line.size)
-                    found.append((TIMED[line.kind], to_text(text)))
-                    break
+            if line.last != last:  # lines below the same agents are asked about once
+                last = line.last
+                matched = False
+                for j in range(line.first, line.last):
+                    if scan.agents[j].matched:
+                        matched = True
+                        break
+            if matched:
+                text = PyBytes_FromStringAndSize(<const char *>self.body + line.start, line.size)
+                found[TIMED[line.kind], to_text(text)] = None
         self.timed = tuple(found)
         return 0
 
@@ -1147,18 +1152,18 @@ cdef class Matcher:
         return <int32_t>(self.list_count - 1)
 
     cdef int _index(self, Wilds *rules) except -1:
-        """File each rule with a long enough piece under the rarest of its grams."""
-        cdef Py_ssize_t i, k, total = 0, filed = 0, others = 0
-        cdef int32_t j, start
-        cdef int shift = 32 - 6
-        cdef uint32_t slots = 64, slot, gram, best, rarest
-        cdef Wild *wild
+        """File each rule with a long enough piece under the rarest of its grams.
+
+        Sorted, not hashed: no choice of grams makes building or searching it slow.
+        """
+        cdef Py_ssize_t i, k, total = 0, distinct = 0, filed = 0, others = 0
+        cdef int32_t j
+        cdef uint64_t gram, fewest, rarest
         cdef Wild *moved = NULL
         cdef Wild *first = &self.wilds[rules.first]
         cdef Piece *piece
-        cdef uint32_t *counted = NULL
-        cdef uint32_t *counts = NULL
-        cdef uint32_t *chosen = NULL
+        cdef uint64_t *all = NULL      # every gram; then each once, with how often behind it
+        cdef uint64_t *chosen = NULL
         cdef Grams grams
         for i in range(rules.count):
             for j in range(first[i].pieces):
@@ -1167,82 +1172,64 @@ cdef class Matcher:
                     total += piece.size - GRAM + 1
         if total == 0:
             return 0
-        if total > 0x10000000:
-            raise OverflowError("rules too large to index")
-        while slots < 2 * total:
-            slots *= 2
-            shift -= 1
         memset(&grams, 0, sizeof(Grams))
         try:
-            counted = <uint32_t *>malloc(slots * sizeof(uint32_t))
-            counts = <uint32_t *>calloc(slots, sizeof(uint32_t))
-            chosen = <uint32_t *>malloc(2 * rules.count * sizeof(uint32_t))
+            all = <uint64_t *>malloc(2 * total * sizeof(uint64_t))
+            chosen = <uint64_t *>malloc(2 * rules.count * sizeof(uint64_t))
             moved = <Wild *>malloc(rules.count * sizeof(Wild))
-            if counted == NULL or counts == NULL or chosen == NULL or moved == NULL:
+            if all == NULL or chosen == NULL or moved == NULL:
                 raise MemoryError
+            total = 0
             for i in range(rules.count):
                 for j in range(first[i].pieces):
                     piece = &self.pieces[first[i].piece + j]
                     for k in range(piece.size - GRAM + 1):
-                        gram = gram_at(self._text(piece.start) + k)
-                        slot = gram_hash(gram) >> shift
-                        while counts[slot] and counted[slot] != gram:
-                            slot = (slot + 1) & (slots - 1)
-                        counted[slot] = gram
-                        counts[slot] += 1
+                        all[total] = gram_at(self._text(piece.start) + k)
+                        total += 1
+            sort_numbers(all, total)
+            for i in range(total):
+                if distinct == 0 or all[distinct - 1] >> 32 != all[i]:
+                    all[distinct] = all[i] << 32
+                    distinct += 1
+                all[distinct - 1] += 1
             # Rules without a gram stay in front, to be tried one by one.
             for i in range(rules.count):
-                best = 0xffffffff
+                fewest = total + 1
                 rarest = 0
                 for j in range(first[i].pieces):
                     piece = &self.pieces[first[i].piece + j]
                     for k in range(piece.size - GRAM + 1):
                         gram = gram_at(self._text(piece.start) + k)
-                        slot = gram_hash(gram) >> shift
-                        while counted[slot] != gram or not counts[slot]:
-                            slot = (slot + 1) & (slots - 1)
-                        if counts[slot] < best:
-                            best = counts[slot]
-                            rarest = gram
-                if best == 0xffffffff:
+                        gram = all[place_of(all, distinct, gram << 32)]
+                        if gram & 0xffffffff < fewest:
+                            fewest = gram & 0xffffffff
+                            rarest = gram >> 32
+                if fewest > <uint64_t>total:
                     moved[others] = first[i]
                     others += 1
                 else:
-                    chosen[2 * filed] = rarest
-                    chosen[2 * filed + 1] = <uint32_t>i
+                    chosen[filed] = rarest << 32 | <uint64_t>i
                     filed += 1
-            # Rules of one gram become neighbours, best first: count, place, fill in.
-            grams.slots = 64
-            grams.shift = 32 - 6
-            while grams.slots < 2 * filed:
-                grams.slots *= 2
+            # Rules of one gram become neighbours, and stay best first.
+            sort_numbers(chosen, filed)
+            grams.shift = 32 - 9
+            while grams.shift > 3 and (<Py_ssize_t>1 << (32 - grams.shift)) < 16 * filed:
                 grams.shift -= 1
-            grams.gram = <uint32_t *>malloc(grams.slots * sizeof(uint32_t))
-            grams.first = <int32_t *>malloc(grams.slots * sizeof(int32_t))
-            grams.count = <int32_t *>calloc(grams.slots, sizeof(int32_t))
-            grams.bits = <uint8_t *>calloc(grams.slots, 1)
-            if (grams.gram == NULL or grams.first == NULL or grams.count == NULL
-                    or grams.bits == NULL):
+            grams.gram = <uint32_t *>malloc(filed * sizeof(uint32_t))
+            grams.first = <int32_t *>malloc((filed + 1) * sizeof(int32_t))
+            grams.bits = <uint8_t *>calloc(<size_t>1 << (29 - grams.shift), 1)
+            if grams.gram == NULL or grams.first == NULL or grams.bits == NULL:
                 raise MemoryError
             for i in range(filed):
-                gram = chosen[2 * i]
-                slot = gram_slot(&grams, gram)
-                grams.gram[slot] = gram
-                grams.count[slot] += 1
-                slot = gram_hash(gram) >> (grams.shift - 3)
-                grams.bits[slot >> 3] |= 1 << (slot & 7)
-            start = rules.first + <int32_t>others
-            for slot in range(grams.slots):
-                grams.first[slot] = start
-                start += grams.count[slot]
-                grams.count[slot] = 0 if not grams.count[slot] else -1
-            for i in range(filed):
-                slot = gram_slot(&grams, chosen[2 * i])
-                if grams.count[slot] < 0:
-                    grams.count[slot] = 0
-                moved[grams.first[slot] - rules.first + grams.count[slot]] = (
-                    first[chosen[2 * i + 1]])
-                grams.count[slot] += 1
+                gram = chosen[i] >> 32
+                moved[others + i] = first[chosen[i] & 0xffffffff]
+                if i == 0 or gram != chosen[i - 1] >> 32:
+                    grams.gram[grams.count] = <uint32_t>gram
+                    grams.first[grams.count] = rules.first + <int32_t>(others + i)
+                    grams.count += 1
+                    k = gram_hash(<uint32_t>gram) >> grams.shift
+                    grams.bits[k >> 3] |= 1 << (k & 7)
+            grams.first[grams.count] = rules.first + <int32_t>(others + filed)
             memcpy(first, moved, rules.count * sizeof(Wild))
             make_room(<void **>&self.grams, &self.gram_room, self.gram_count, sizeof(Grams))
             self.grams[self.gram_count] = grams
@@ -1251,13 +1238,11 @@ cdef class Matcher:
             rules.count = <int32_t>others
             self.gram_count += 1
         finally:
-            free(counted)
-            free(counts)
+            free(all)
             free(chosen)
             free(moved)
             free(grams.gram)
             free(grams.first)
-            free(grams.count)
             free(grams.bits)
         return 0
 
@@ -1343,8 +1328,9 @@ cdef class Matcher:
     ) noexcept nogil:
         cdef Grams *grams
         cdef Py_ssize_t i
-        cdef uint32_t gram, slot, bit
-        cdef uint8_t few[512]
+        cdef uint32_t gram, bit
+        cdef int32_t place
+        cdef uint8_t few[128]
         cdef uint8_t *seen = NULL
         best = self._first_match(
             &self.wilds[rules.first], rules.count, path + rules.node_size, path + size, classes,
@@ -1354,26 +1340,26 @@ cdef class Matcher:
         grams = &self.grams[rules.grams]
         for i in range(rules.node_size, size - GRAM + 1):
             gram = gram_at(path + i)
-            bit = gram_hash(gram) >> (grams.shift - 3)
+            bit = gram_hash(gram) >> grams.shift
             if not grams.bits[bit >> 3] & (1 << (bit & 7)):
                 continue
-            slot = gram_slot(grams, gram)
-            if not grams.count[slot]:
+            place = gram_place(grams, gram)
+            if place < 0:
                 continue
             # A gram that occurs many times in the path is still looked up once.
             if seen == NULL:
-                if grams.slots <= 8 * sizeof(few):
+                if <size_t>grams.count <= 8 * sizeof(few):
                     seen = few
-                    memset(few, 0, grams.slots >> 3)
+                    memset(few, 0, sizeof(few))
                 else:
-                    seen = <uint8_t *>calloc(grams.slots >> 3, 1)
+                    seen = <uint8_t *>calloc((grams.count >> 3) + 1, 1)
             if seen != NULL and MANNERS_PLANTED != 4:
-                if seen[slot >> 3] & (1 << (slot & 7)):
+                if seen[place >> 3] & (1 << (place & 7)):
                     continue
-                seen[slot >> 3] |= 1 << (slot & 7)
+                seen[place >> 3] |= 1 << (place & 7)
             best = self._first_match(
-                &self.wilds[grams.first[slot]], grams.count[slot], path + rules.node_size,
-                path + size, classes, best)
+                &self.wilds[grams.first[place]], grams.first[place + 1] - grams.first[place],
+                path + rules.node_size, path + size, classes, best)
         if seen != NULL and seen != few:
             free(seen)
         return best
@@ -1602,12 +1588,56 @@ cdef inline uint64_t eight_bytes(
     return number
 
 
-cdef inline uint32_t gram_slot(Grams *grams, uint32_t gram) noexcept nogil:
-    """The slot of a gram, or the empty one where it would be."""
-    cdef uint32_t slot = gram_hash(gram) >> grams.shift
-    while grams.count[slot] and grams.gram[slot] != gram:
-        slot = (slot + 1) & (grams.slots - 1)
-    return slot
+cdef inline int32_t gram_place(Grams *grams, uint32_t gram) noexcept nogil:
+    """Where a gram stands, or -1."""
+    cdef int32_t low = 0, high = grams.count, middle
+    while low < high:
+        middle = (low + high) >> 1
+        if grams.gram[middle] < gram:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < grams.count and grams.gram[low] == gram else -1
+
+
+cdef Py_ssize_t place_of(uint64_t *numbers, Py_ssize_t count, uint64_t least) noexcept:
+    """The place of the first number that is not less, among sorted ones."""
+    cdef Py_ssize_t low = 0, high = count, middle
+    while low < high:
+        middle = (low + high) >> 1
+        if numbers[middle] < least:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+cdef void sort_numbers(uint64_t *numbers, Py_ssize_t count) noexcept:
+    """Merge sort, with as much room again behind the numbers."""
+    cdef Py_ssize_t width = 1, low, middle, high, left, right, k
+    cdef uint64_t *source = numbers
+    cdef uint64_t *target = numbers + count
+    cdef uint64_t *swap
+    while width < count:
+        low = 0
+        while low < count:
+            middle = min(low + width, count)
+            high = min(low + 2 * width, count)
+            left, right = low, middle
+            for k in range(low, high):
+                if left < middle and (right >= high or source[left] <= source[right]):
+                    target[k] = source[left]
+                    left += 1
+                else:
+                    target[k] = source[right]
+                    right += 1
+            low = high
+        swap = source
+        source = target
+        target = swap
+        width *= 2
+    if source != numbers:
+        memcpy(numbers, source, count * sizeof(uint64_t))
 
 
 cdef inline uint64_t byte_classes(const uint8_t *text, Py_ssize_t size) noexcept nogil:

@@ -1,7 +1,7 @@
 """Agents: what a crawler is called, and which groups of a file are for it."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]+").match
 _GOOGLE_TOKEN = re.compile(r"[A-Za-z_-]*").match
 _COMPATIBLE = re.compile(r"\bcompatible; *([A-Za-z0-9_-]+)")
 _COMMENT = re.compile(r"\(([^()]*)\)?")
-_VERSIONED = re.compile(r"([A-Za-z0-9_-]+)/\S*").fullmatch
+_VERSIONED = re.compile(r"([A-Za-z0-9_-]+)/\S*( +\+http\S*)?").fullmatch
 _CRAWLER_WORD = re.compile(r"bot|crawl|spider|slurp", re.IGNORECASE).search
 _ASCII_SPACE = " \t\n\v\f\r"
 _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
@@ -41,7 +41,7 @@ def product_token(agent: str) -> str:
         items = [item.strip() for item in comment.split(";")]
         for item, following in zip(items, [*items[1:], ""], strict=True):
             named = _VERSIONED(item)
-            if named and (_CRAWLER_WORD(named[1]) or following.startswith("+http")):
+            if named and (_CRAWLER_WORD(named[1]) or named[2] or following.startswith("+http")):
                 return named[1]
     return "Mozilla"
 
@@ -148,24 +148,23 @@ class Choice(NamedTuple):
     specificity: int = 0
 
 
-Select = Callable[["Iterable[Group]", Iterable[str], "Dialect"], Choice]
+Select = Callable[["Sequence[Group]", Iterable[str], "Dialect"], Choice]
 """Groups of a file and names of an agent to the groups that count."""
 
 
-def by_name(groups: "Iterable[Group]", agents: Iterable[str], dialect: "Dialect") -> Choice:
+def by_name(groups: "Sequence[Group]", agents: Iterable[str], dialect: "Dialect") -> Choice:
     """Every group that names the agent, else every group for `*`.
 
     RFC 9309 section 2.2.1: "If there is more than one group matching the user-agent, the matching
     groups' rules MUST be combined into one group"; `*` counts only when no other group matches.
     """
-    groups = tuple(groups)
     own = _choose(groups, _own_keys(agents, dialect), 3, dialect)
     if own.groups and not (dialect.empty_section_falls_back and _no_rules(own)):
         return own
     return everybody(groups, dialect)
 
 
-def by_specificity(groups: "Iterable[Group]", agents: Iterable[str], dialect: "Dialect") -> Choice:
+def by_specificity(groups: "Sequence[Group]", agents: Iterable[str], dialect: "Dialect") -> Choice:
     """As `by_name`, and the choice is as specific as the most specific line that matched."""
     choice = by_name(groups, agents, dialect)
     matched = [name for _, name in _matching(choice.groups, choice.keys, dialect)]
@@ -175,9 +174,8 @@ def by_specificity(groups: "Iterable[Group]", agents: Iterable[str], dialect: "D
     return choice._replace(agent=best, specificity=specificity(best))
 
 
-def first_record(groups: "Iterable[Group]", agents: Iterable[str], dialect: "Dialect") -> Choice:
+def first_record(groups: "Sequence[Group]", agents: Iterable[str], dialect: "Dialect") -> Choice:
     """WWW::RobotRules: the first group whose name is a part of ours, else every group for `*`."""
-    groups = tuple(groups)
     own = _own_keys(agents, dialect)
     for group in groups:
         parts = {key for key in _keys(group, dialect) if any(key in mine for mine in own)}
@@ -187,10 +185,9 @@ def first_record(groups: "Iterable[Group]", agents: Iterable[str], dialect: "Dia
 
 
 def exact_then_partial(
-    groups: "Iterable[Group]", agents: Iterable[str], dialect: "Dialect"
+    groups: "Sequence[Group]", agents: Iterable[str], dialect: "Dialect"
 ) -> Choice:
     """The whole name, else the longest that contains ours or is contained, else `*`."""
-    groups = tuple(groups)
     own = _own_keys(agents, dialect)
     exact = _choose(groups, own, 3, dialect)
     if exact.groups:
@@ -207,19 +204,24 @@ def exact_then_partial(
     return choice if choice.groups else everybody(groups, dialect)
 
 
-def everybody(groups: "Iterable[Group]", dialect: "Dialect") -> Choice:
+def everybody(groups: "Sequence[Group]", dialect: "Dialect") -> Choice:
     """Every group for `*`."""
     return _choose(groups, {WILDCARD}, 1, dialect)
 
 
 def timed_for(choice: Choice, dialect: "Dialect") -> tuple[tuple[str, str], ...]:
     """Names and texts of the timed directives in the chosen groups that are for the agent."""
-    return tuple(
-        (each.name, each.written)
-        for group in choice.groups
-        for each in group.directives
-        if any(dialect.agent_key(name) in choice.keys for name in each.agents)
-    )
+    found: dict[tuple[str, str], None] = {}
+    agents: tuple[str, ...] = ()
+    matched = False
+    for group in choice.groups:
+        for each in group.directives:
+            if each.agents is not agents:  # those below the same lines share one tuple
+                agents = each.agents
+                matched = any(dialect.agent_key(name) in choice.keys for name in agents)
+            if matched and agents:
+                found[each.name, each.written] = None
+    return tuple(found)
 
 
 def _own_keys(agents: Iterable[str], dialect: "Dialect") -> set[str]:
@@ -234,7 +236,7 @@ def _keys(group: "Group", dialect: "Dialect") -> set[str]:
 
 
 def _matching(
-    groups: "Iterable[Group]", keys: "frozenset[str] | set[str]", dialect: "Dialect"
+    groups: "Sequence[Group]", keys: "frozenset[str] | set[str]", dialect: "Dialect"
 ) -> "list[tuple[Group, str]]":
     return [
         (group, name)
@@ -244,7 +246,7 @@ def _matching(
     ]
 
 
-def _choose(groups: "Iterable[Group]", keys: set[str], how: int, dialect: "Dialect") -> Choice:
+def _choose(groups: "Sequence[Group]", keys: set[str], how: int, dialect: "Dialect") -> Choice:
     matching = _matching(groups, keys, dialect)
     if not matching:
         return Choice()

@@ -52,10 +52,12 @@ Value = str | float | RequestRate | VisitTime
 
 _NUMBER = re.compile(r"\+?(?:[0-9]{1,400}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?").fullmatch
 _RATE = re.compile(
-    r"([0-9]{1,9}) */ *([0-9]{1,9}) *([smhd]?)(?: +([0-9]{4}) *- *([0-9]{4}))?", re.IGNORECASE
+    # Possessive throughout: spaces that are given back could be taken again, and again.
+    r"([0-9]{1,9}) *+/ *+([0-9]{1,9})(?: *+([smhd]))?(?: ++([0-9]{4}) *+- *+([0-9]{4}))?",
+    re.IGNORECASE,
 ).fullmatch
 _WINDOW = re.compile(r"([0-9]{2}):?([0-9]{2})[ -]+([0-9]{2}):?([0-9]{2})").fullmatch
-_UNIT_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def seconds(text: str) -> float | None:
@@ -77,7 +79,7 @@ def request_rate(text: str) -> RequestRate | None:
     found = _RATE(text)
     if found is None:
         return None
-    requests, span = int(found[1]), int(found[2]) * _UNIT_SECONDS[found[3].lower()]
+    requests, span = int(found[1]), int(found[2]) * _UNIT_SECONDS[(found[3] or "s").lower()]
     if requests == 0 or span == 0:
         return None
     if found[4] is None:

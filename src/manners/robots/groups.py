@@ -99,14 +99,23 @@ class _OpenGroup:
     directives: list[Directive] = field(default_factory=list)
     has_rule_line: bool = False
     """A rule line has been read, even one that makes no rule: the next User-agent is another's."""
-    above: tuple[str, ...] = ()
-    """The latest run of User-agent values, which a timed directive belongs to."""
+    run_start: int = 0
+    """Where the latest run of User-agent values begins, which a timed directive belongs to."""
     run_ended: bool = False
+    _above: tuple[str, ...] | None = None
 
     def add_agent(self, name: str) -> None:
-        self.agents.append(name)
-        self.above = (name,) if self.run_ended else (*self.above, name)
+        if self.run_ended:
+            self.run_start = len(self.agents)
         self.run_ended = False
+        self._above = None
+        self.agents.append(name)
+
+    def above(self) -> tuple[str, ...]:
+        """The latest run; one tuple for all directives below it, however many there are."""
+        if self._above is None:
+            self._above = tuple(self.agents[self.run_start :])
+        return self._above
 
     def closed(self) -> Group:
         return Group(tuple(self.agents), tuple(self.rules), tuple(self.directives), self.line)
@@ -144,7 +153,7 @@ def gather(lines: "Iterable[Line]", dialect: "Dialect") -> Gathered:
             if current is None:
                 if agent_seen or dialect.rules_without_agent == "nobody":
                     continue
-                current = _OpenGroup(line.number, agents=["*"], above=("*",))
+                current = _OpenGroup(line.number, agents=["*"])
                 groups.append(current)
             current.has_rule_line = current.run_ended = True
             if line.pattern is not None and (line.pattern or dialect.empty_rule == "allows"):
@@ -170,6 +179,6 @@ def _scope(kind: str) -> str:
 def _directive(line: "Line", current: _OpenGroup | None) -> Directive:
     if line.kind not in BY_NAME:
         return Directive(line.key.lower(), line.value, line.number, line.text, line.value)
-    agents = current.above if current is not None and line.kind in TIMED else ()
+    agents = current.above() if current is not None and line.kind in TIMED else ()
     value = BY_NAME[line.kind].read(line.value)
     return Directive(line.kind, value, line.number, line.text, line.value, agents)

@@ -85,10 +85,12 @@ def truncate(data: bytes, max_bytes: int | None) -> tuple[bytes, bool]:
     """
     if max_bytes is None or len(data) <= max_bytes:
         return data, False
-    end = _LINE_END.search(data, max(max_bytes - 1, 0))
-    if end is None or end.end() == len(data):
-        return data, False
-    return data[: end.end()], True
+    if max_bytes <= 0:
+        return b"", True
+    found = _LINE_END.search(data, max_bytes - 1)
+    # Of the last line, no more than is ever read: it may be the rest of an endless file.
+    end = min(found.end() if found else len(data), max_bytes + MAX_LINE)
+    return data[:end], end < len(data)
 
 
 def read_lines(data: bytes, dialect: Dialect, url: str | None) -> Iterator[Line]:
@@ -139,14 +141,16 @@ def read_line(number: int, raw: bytes, dialect: Dialect, keys: "Keys", url: str 
 def _readable(raw: bytes) -> tuple[str, bytes, list[str]]:
     """A line as text, the bytes of it that count, and what was wrong with it."""
     problems: list[str] = []
-    if len(raw) > MAX_LINE:
+    cut = len(raw) > MAX_LINE
+    if cut:
         raw = raw[:MAX_LINE]
         problems.append("line-too-long")
     try:
         text = raw.decode()
-    except UnicodeDecodeError:
+    except UnicodeDecodeError as error:
         text = to_text(raw)
-        problems.append("not-utf8")
+        if not (cut and error.reason == "unexpected end of data"):
+            problems.append("not-utf8")
     kept, nul, _ = raw.partition(b"\0")
     if nul:
         problems.append("nul")
@@ -163,7 +167,7 @@ def _key_and_value(content: bytes, dialect: Dialect, problems: list[str]) -> tup
     if words is None:
         return b"", b""
     problems.append("missing-colon")
-    return words[1], words[2].strip()
+    return words[1].strip(), words[2].strip()
 
 
 class Keys(NamedTuple):

@@ -4,6 +4,7 @@ Both classes answer alike. The plain one says what is right; the compiled one sa
 makes a `Rule` only when somebody asks for it.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +21,14 @@ if TYPE_CHECKING:
     from manners.robots.policy import Robots
 
 
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*+):").match
+
+
 class PlainMatcher:
     """The rules for one agent, in plain Python."""
 
     __slots__ = (
-        *("_allows", "_best", "_normalise_path", "_ranked"),
+        *("_allows", "_best", "_kept", "_normalise_path", "_ranked"),
         *("agent", "agents", "has_group", "robots", "specificity", "timed", "too_many_rules"),
     )
     robots: "Robots"
@@ -40,6 +44,8 @@ class PlainMatcher:
     """Whether the file has more rules than the dialect reads, so that it allows everything."""
     timed: tuple[tuple[str, str], ...]
     """Names and texts of the Crawl-delay, Request-rate and Visit-time lines for this agent."""
+    _kept: dict[str, Any] | None
+    """What a policy has worked out once."""
     _normalise_path: Callable[[str], str]
     _best: Callable[[str], int]
     _ranked: list[Rule | None]
@@ -59,6 +65,7 @@ class PlainMatcher:
             "too_many_rules": robots.too_many_rules,
             "timed": agents.timed_for(choice, dialect),
             "_normalise_path": dialect.normalise_path,
+            "_kept": None,
             "_best": rule_set.best,
             "_ranked": rule_set.ranked,
             # An empty pattern, where the dialect keeps it, never disallows.
@@ -95,7 +102,12 @@ def is_robots_txt(path: str, dialect: Dialect) -> bool:
 
 def is_elsewhere(url: str, robots: "Robots") -> bool:
     """Whether a URL is another server's, about which the file says nothing."""
-    if robots.url is None or not robots.dialect.own_server_only:
+    if not robots.dialect.own_server_only:
+        return False
+    scheme = _SCHEME(url)
+    if scheme is not None and scheme[1].lower() not in ("http", "https"):
+        return True
+    if robots.url is None:
         return False
     try:
         return origin(url) != origin(robots.url)
@@ -148,10 +160,18 @@ else:
             known=known,
             prefixes=prefixes,
             selects_by_name=dialect.select is agents.by_name,
+            needs_groups=_needs_groups(dialect),
             key_code=_CODES.get(dialect.agent_key, 0),
             path_code=_CODES.get(dialect.normalise_path, 0),
             pattern_code=_CODES.get(dialect.normalise_pattern, 0),
             make_group=Group,
         )
+
+    def _needs_groups(dialect: Dialect) -> bool:
+        """Whether the choice may depend on more than names: a user's own may on anything."""
+        by_names_alone = (agents.by_specificity, agents.first_record, agents.exact_then_partial)
+        if dialect.select is agents.by_name:
+            return False
+        return dialect.empty_section_falls_back or dialect.select not in by_names_alone
 
     kernel.connect(make_config=_config, is_elsewhere=is_elsewhere)

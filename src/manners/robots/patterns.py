@@ -204,10 +204,10 @@ def _one_a_byte(text: str) -> str:
 
 # Matching.
 
-# CPython looks for a text of 100 characters or more in linear time only when it looks in 30,000 or
-# more; in fewer, "aaa…ab" takes the product of both lengths. Behind a path, NUL matches no pattern.
+# CPython looks for a text of 100 characters or more in linear time only where it looks in enough of
+# them; elsewhere "aaa…ab" takes the product of both lengths. Behind a path, NUL matches no pattern.
 _LONG = 100
-_LINEAR = "\0" * 50_000
+_ENOUGH = "\0" * 30_000
 
 
 class _Wild(NamedTuple):
@@ -283,10 +283,11 @@ class _Wilds:
         place could not help: the work is at most the length of the path for each piece.
         """
         room = len(path) - self.start
-        text = path + _LINEAR if self.has_long else path
+        padded = path + _ENOUGH if self.has_long else path
         for rank, needs, pieces, end, length in rules:
             if rank <= best:
                 break
+            text = padded if len(needs) >= _LONG else path
             if needs not in text or length > room or not path.endswith(end):
                 continue
             place = self.start

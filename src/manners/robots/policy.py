@@ -14,7 +14,7 @@ from manners.robots.lines import decode, read_lines, truncate
 from manners.robots.matcher import PlainMatcher, is_elsewhere, is_robots_txt
 from manners.robots.patterns import RuleSet
 from manners.robots.verdict import Reason, Verdict
-from manners.urls import match_path
+from manners.urls import match_path, without_credentials
 
 if TYPE_CHECKING or kernel is None:
     Matcher = PlainMatcher
@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 MAX_BYTES = 512_000
 """RFC 9309 section 2.5: at least 500 kibibytes are read."""
 
-_POLICIES_KEPT = 16
+_POLICIES_KEPT = 64
 
 
 def parse(
@@ -123,9 +123,12 @@ class Robots:
         kept = self._policies
         policy = kept.get(names)
         if policy is None:
+            if isinstance(agent, bytes) or not all(isinstance(name, str) for name in names):
+                raise TypeError("an agent is a str or a sequence of str")
+            policy = Policy(self, names)
             if len(kept) >= _POLICIES_KEPT:
-                kept.clear()
-            policy = kept[names] = Policy(self, names)
+                kept.pop(next(iter(kept)), None)
+            kept[names] = policy
         return policy
 
     def allowed(self, url: str, agent: str | Sequence[str]) -> bool:
@@ -200,8 +203,8 @@ class Policy(Matcher):
             rule=rule,
             agent="" if elsewhere else self.agent,
             specificity=0 if elsewhere else self.specificity,
-            crawl_delay=self.crawl_delay,
-            url=url,
+            crawl_delay=None if elsewhere else self.crawl_delay,
+            url=without_credentials(url) if "@" in url else url,
             path=path if path.isascii() else to_text(path.encode("latin-1")),
             dialect=dialect.name,
             truncated=robots.truncated,
@@ -223,17 +226,21 @@ class Policy(Matcher):
     @property
     def choice(self) -> Choice:
         """The groups that are for this agent, and why."""
-        return self.robots.dialect.select(self.robots.groups, self.agents, self.robots.dialect)
+        robots, dialect = self.robots, self.robots.dialect
+        return self._once("choice", lambda: dialect.select(robots.groups, self.agents, dialect))
 
     @property
     def rules(self) -> tuple[Rule, ...]:
         """The rules for this agent, in file order."""
-        return tuple(rule for group in self.choice.groups for rule in group.rules)
+        groups = self.choice.groups
+        return self._once("rules", lambda: tuple(rule for group in groups for rule in group.rules))
 
     @property
     def crawl_delay(self) -> float | None:
         """Seconds the site asks this agent to wait between requests; the slowest of several."""
-        return max(self._timed("crawl-delay", seconds), default=None)
+        if not self.timed:
+            return None
+        return self._once("delay", lambda: max(self._timed("crawl-delay", seconds), default=None))
 
     @property
     def request_rate(self) -> RequestRate | None:
@@ -250,6 +257,17 @@ class Policy(Matcher):
     def _timed(self, name: str, read: Callable[[str], _T | None]) -> list[_T]:
         values = [read(text) for each, text in self.timed if each == name]
         return [value for value in values if value is not None]
+
+    def _once(self, name: str, work_out: Callable[[], _T]) -> _T:
+        """A value that is worked out when it is first asked for, and kept."""
+        kept = self._kept
+        if kept is None:
+            kept = {}
+            object.__setattr__(self, "_kept", kept)
+        if name not in kept:
+            kept[name] = work_out()
+        value: _T = kept[name]
+        return value
 
 
 def _resolved(url: str, base: str | None) -> str:

@@ -1,7 +1,7 @@
 """`manners check`: may this agent fetch these URLs?"""
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated
+from typing import Annotated, BinaryIO
 
 import typer
 
@@ -35,13 +35,14 @@ def command(
 
     Exit code 0 when all are allowed, 1 when one is not.
     """
-    given = urls or ([] if urls_from else ["-"])
+    given = urls or ([] if urls_from is not None else ["-"])
     if robots == "-" and "-" in [*given, urls_from]:
-        raise typer.BadParameter("standard input cannot hold both the robots.txt and the URLs")
+        raise inputs.Unusable("standard input cannot hold both the robots.txt and the URLs")
+    more = None if urls_from is None else inputs.open_input(urls_from)
     read = inputs.read_robots(robots, dialect)
     agents = agent or ["*"]
     policies = [read.policy(inputs.agent_name(name, read.dialect)) for name in agents]
-    wanted = _all_urls(given, urls_from)
+    wanted = _all_urls(given, more)
     if json:
         lines = _json(wanted, policies)
     elif len(policies) > 1:
@@ -56,14 +57,15 @@ def command(
     return 0 if all_allowed else 1
 
 
-def _all_urls(given: list[str], urls_from: str | None) -> Iterator[str]:
+def _all_urls(given: list[str], more: BinaryIO | None) -> Iterator[str]:
     for url in given:
         if url == "-":
-            yield from inputs.read_urls("-")
+            yield from inputs.read_urls(inputs.open_input("-"))
         else:
             yield url
-    if urls_from:
-        yield from inputs.read_urls(urls_from)
+    if more is not None:
+        with more:
+            yield from inputs.read_urls(more)
 
 
 def _list(urls: Iterable[str], policy: Policy) -> Iterator[tuple[str, bool]]:

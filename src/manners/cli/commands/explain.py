@@ -6,8 +6,10 @@ import typer
 
 from manners._text import printable
 from manners.cli import inputs, render
+from manners.robots.groups import Group
 from manners.robots.lines import Line, read_lines
 from manners.robots.policy import Policy, Robots
+from manners.robots.verdict import Verdict
 
 _WHY = {
     3: "names the agent",
@@ -31,11 +33,11 @@ def command(
     verdict = policy.check(url)
     lines = list(read_lines(read.body, read.dialect, read.url))
     if json:
-        print(render.as_json(_as_dict(policy, url, lines)))
+        print(render.as_json(_as_dict(policy, verdict, lines)))
     else:
         _print_file(robots, read, lines)
         _print_groups(policy)
-        _print_rules(policy, url)
+        _print_rules(policy, verdict)
         print(f"\n{render.styled('VERDICT', 'bold')}\n  {render.verdict_line(verdict)}")
     return 0 if verdict else 1
 
@@ -54,22 +56,30 @@ def _print_file(source: str, robots: Robots, lines: list[Line]) -> None:
 def _print_groups(policy: Policy) -> None:
     names = ", ".join(printable(name) for name in policy.agents)
     print(f"\n{render.styled('GROUPS', 'bold')} for {names}")
-    chosen = {group.line for group in policy.choice.groups}
+    choice = policy.choice
+    chosen = {group.line for group in choice.groups}
     for group in policy.robots.groups:
         agents = ", ".join(printable(agent) for agent in group.agents)
         rules = f"{len(group.rules)} rule{'' if len(group.rules) == 1 else 's'}"
-        why = f"chosen: it {_WHY[policy.choice.specificity]}" if group.line in chosen else "passed"
-        mark = ">" if group.line in chosen else " "
-        print(f"{mark} line {group.line}: {agents} ({rules}): {why}")
+        taken = group.line in chosen
+        why = f"chosen: it {_WHY[choice.specificity]}" if taken else _why_not(group, policy)
+        print(f"{'>' if taken else ' '} line {group.line}: {agents} ({rules}): {why}")
     if not chosen:
         print("  no group is for this agent, and none is for everybody")
 
 
-def _print_rules(policy: Policy, url: str) -> None:
-    verdict = policy.check(url)
+def _why_not(group: Group, policy: Policy) -> str:
+    dialect = policy.robots.dialect
+    keys = {dialect.agent_key(agent) for agent in group.agents}
+    if keys & {dialect.own_key(agent) for agent in policy.agents} - {None}:
+        return "passed: it names the agent, but has no rules"
+    return "passed: a group names the agent" if "*" in keys else "passed: it is for others"
+
+
+def _print_rules(policy: Policy, verdict: Verdict) -> None:
     print(f"\n{render.styled('PATH', 'bold')} as matched: {printable(verdict.path)}")
     print(f"\n{render.styled('RULES', 'bold')} that match, best first")
-    matching = policy.matching(url)
+    matching = policy.matching(verdict.url)
     for place, rule in enumerate(matching, 1):
         mark = ">" if rule == verdict.rule else " "
         kind = "Allow" if rule.allow else "Disallow"
@@ -78,14 +88,14 @@ def _print_rules(policy: Policy, url: str) -> None:
         print("  none")
 
 
-def _as_dict(policy: Policy, url: str, lines: list[Line]) -> dict[str, object]:
+def _as_dict(policy: Policy, verdict: Verdict, lines: list[Line]) -> dict[str, object]:
     chosen = {group.line for group in policy.choice.groups}
     return {
-        "verdict": policy.check(url).to_dict(),
+        "verdict": verdict.to_dict(),
         "lines": [line._asdict() for line in lines],
         "groups": [
             {"line": group.line, "agents": group.agents, "chosen": group.line in chosen}
             for group in policy.robots.groups
         ],
-        "matching": [rule._asdict() for rule in policy.matching(url)],
+        "matching": [rule._asdict() for rule in policy.matching(verdict.url)],
     }

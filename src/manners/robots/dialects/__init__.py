@@ -13,6 +13,14 @@ from manners.robots.agents import Select
 
 DEFAULT = "rfc9309"
 
+_KNOWN_VALUES = {
+    "keys": ("misspelt", "exact", "prefix"),
+    "record_end": ("rule", "blank", "agent"),
+    "rules_without_agent": ("nobody", "everybody"),
+    "empty_rule": ("no-rule", "allows"),
+    "rank": ("longest", "allow-first", "first"),
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Dialect:
@@ -78,6 +86,15 @@ class Dialect:
     """A file whose URL is known says nothing about another server's URLs."""
     max_rules: int | None
     """A file with more rules than this allows everything."""
+
+    def __post_init__(self) -> None:
+        for name, known in _KNOWN_VALUES.items():
+            if getattr(self, name) not in known:
+                raise ValueError(
+                    f"a dialect's {name} is one of {', '.join(known)}, not {getattr(self, name)!r}"
+                )
+        if not isinstance(self.rules, tuple):
+            raise ValueError("a dialect's rules are a tuple of keys")
 
     def but(self, **changes: Any) -> "Dialect":
         """The same dialect with some fields changed."""
