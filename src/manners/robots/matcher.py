@@ -169,9 +169,11 @@ else:
 
     def _needs_groups(dialect: Dialect) -> bool:
         """Whether the choice may depend on more than names: a user's own may on anything."""
-        by_names_alone = (agents.by_specificity, agents.first_record, agents.exact_then_partial)
-        if dialect.select is agents.by_name:
-            return False
-        return dialect.empty_section_falls_back or dialect.select not in by_names_alone
+        return dialect.empty_section_falls_back or dialect.select not in (
+            agents.by_name,
+            agents.by_specificity,
+            agents.first_record,
+            agents.exact_then_partial,
+        )
 
     kernel.connect(make_config=_config, is_elsewhere=is_elsewhere)
