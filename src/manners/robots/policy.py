@@ -119,12 +119,15 @@ class Robots:
 
     def policy(self, agent: str | Sequence[str]) -> "Policy":
         """This file bound to an agent; an agent with several names takes a sequence of them."""
-        names = (agent,) if isinstance(agent, str) else tuple(agent)
+        if isinstance(agent, str):
+            names: tuple[str, ...] = (agent,)
+        else:
+            names = tuple(agent)
+            if not all(isinstance(name, str) for name in names):
+                raise TypeError("an agent is a str or a sequence of str")
         kept = self._policies
         policy = kept.get(names)
         if policy is None:
-            if isinstance(agent, bytes) or not all(isinstance(name, str) for name in names):
-                raise TypeError("an agent is a str or a sequence of str")
             policy = Policy(self, names)
             if len(kept) >= _POLICIES_KEPT:
                 kept.pop(next(iter(kept)), None)
