@@ -851,8 +851,8 @@ cdef class Matcher:
         cdef uint8_t *moved
         if wanted > 0x7fffffff:
             raise OverflowError("rules that need 2 GiB or more")
-        if wanted > room:
-            room = wanted if room == 0 else max(wanted, room * 2)
+        if wanted > room or self.pool == NULL:
+            room = max(wanted, room * 2, 1)
             moved = <uint8_t *>realloc(self.pool, room)
             if moved == NULL:
                 raise MemoryError
@@ -872,7 +872,7 @@ cdef class Matcher:
         cdef int32_t start
         cdef Py_ssize_t i
         rule.start, rule.size = line.start, line.size
-        if size == 0:
+        if size == 0 and code != NORM_PYTHON:
             return self.config.empty_allows
         if code == NORM_SCANNER_PATTERN:
             for i in range(size):

@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from manners._text import to_bytes, to_text
+
 if TYPE_CHECKING:
     from manners.robots.dialects import Dialect
     from manners.robots.groups import Group
@@ -226,7 +228,8 @@ def timed_for(choice: Choice, dialect: "Dialect") -> tuple[tuple[str, str], ...]
 
 def _own_keys(agents: Iterable[str], dialect: "Dialect") -> set[str]:
     keys = {dialect.own_key(agent) for agent in agents}
-    return {key for key in keys if key is not None and key != WILDCARD}
+    # There and back: an agent given as escaped bytes is compared with a file's as the bytes are.
+    return {to_text(to_bytes(key)) for key in keys if key is not None and key != WILDCARD}
 
 
 def _keys(group: "Group", dialect: "Dialect") -> set[str]:
