@@ -19,7 +19,8 @@ check: $(VENV)/checked
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(MAKE) --no-print-directory fuzz SECONDS=20
 	$(MAKE) --no-print-directory test
 
 # The kernel under AddressSanitizer and UBSan; needs gcc.
@@ -28,8 +29,7 @@ asan: $(VENV)/tested
 
 # Coverage-guided fuzzing, the plain engine against the kernel, for SECONDS.
 SECONDS ?= 600
-fuzz: $(VENV)/tested
-	$(BIN)/python -m pip install --quiet --group fuzz
+fuzz: $(VENV)/checked
 	$(BIN)/python -m tests.memory.fuzz -max_total_time=$(SECONDS)
 
 bench: $(VENV)/tested

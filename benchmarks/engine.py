@@ -1,189 +1,332 @@
-"""How fast the engine is, next to other parsers in the same run: `make bench`.
+"""How fast the engine is, next to every parser that can be called from Python: `make bench`.
 
-Each repetition uses URLs and files that no repetition before it used, and the parsers take turns,
-so that a busy moment of the machine hits all of them. What is compared is the ratio, not the time.
+All parsers take turns within each repetition, so that a busy moment of the machine hits all of
+them, and each repetition has files and URLs that no other has. What counts is the ratio.
+
+    python -m benchmarks.engine                  in an environment of its own, with all peers
+    python -m benchmarks.engine --here --quick   in this one, with what it has, roughly
 """
 
 import argparse
 import json
+import os
+import platform
 import random
-import statistics
+import subprocess
+import sys
+import tempfile
 import time
-import urllib.robotparser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from protego import Protego
+from benchmarks import environments, turns, workloads
+from benchmarks.peers import PEERS
+from benchmarks.report import OWN, Report, Row
+from benchmarks.turns import Failed, Times, Turn
+from benchmarks.workloads import File, Shape
 
-import manners
-
-AGENT = "MyBot"
-WORDS = (
-    *("account", "admin", "api", "archive", "author", "blog", "cart", "checkout", "compare"),
-    *("contact", "download", "feed", "forum", "help", "images", "includes", "login", "media"),
-    *("news", "print", "private", "products", "search", "share", "shop", "tag", "tmp", "user"),
-)
-WILD = ("/*?sort=", "/*&filter=", "/*.pdf$", "/*/print/", "/*sessionid", "/*.php$")
-
-Check = Callable[[str], bool]
+PLAIN = "manners, plain Python"
+FEW = (OWN, "fastrobots")
+PART = 1_000
+"""How many real files are a turn."""
 
 
-def manners_check(body: str) -> Check:
-    return manners.parse(body, max_bytes=None).policy(AGENT).allowed
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure."""
+
+    repetitions: int
+    least: int
+    """Repetitions that a parser takes part in even when it needs three times its seconds."""
+    seconds: float
+    """What a parser may use for one row."""
+    limit: float
+    """What it may use for one turn."""
+    row: float
+    """How many seconds a row may take."""
+    files: int
+    """How many files of the corpus."""
+    patient: bool
+    """Whether slow parsers are waited for: in the next shape, after one that was too much for them,
+    and when memory is measured."""
 
 
-def protego_check(body: str) -> Check:
-    robots = Protego.parse(body)
-    return lambda url: bool(robots.can_fetch(url, AGENT))
+FULL = Effort(repetitions=101, least=3, seconds=1.5, limit=3, row=15, files=6_000, patient=True)
+QUICK = Effort(repetitions=5, least=1, seconds=0.1, limit=1, row=1, files=600, patient=False)
 
 
-def urllib_check(body: str) -> Check:
-    robots = urllib.robotparser.RobotFileParser()
-    robots.parse(body.splitlines())
-    return lambda url: robots.can_fetch(AGENT, url)
+class Bench:
+    """One run: the parsers, and what to measure them with."""
 
+    def __init__(self, seed: int, effort: Effort) -> None:
+        self.seed, self.effort, self.begin = seed, effort, time.monotonic()
+        self.used: dict[str, float] = {}
+        self.failed: set[str] = set()
+        self.turns: dict[str, Turn] = {}
+        self.missing: dict[str, str] = {}
+        for name in PEERS:
+            try:
+                self.turns[name] = Turn(name)
+            except Failed as error:
+                self.missing[name] = str(error)
+        if OWN not in self.turns:
+            raise SystemExit(f"manners cannot be imported: {self.missing[OWN]}")
+        about = {
+            "python": f"{platform.python_implementation()} {platform.python_version()}",
+            "machine": f"{platform.machine()}, {os.cpu_count()} cores, {_processor()}",
+            "kernel": self.turns[OWN].ask(turns.kernel),
+            "seed": seed,
+        }
+        versions = {name: turn.version for name, turn in self.turns.items()}
+        self.report = Report(about, versions, self.missing)
 
-PARSERS = {"manners": manners_check, "protego": protego_check, "urllib": urllib_check}
+    def draw(self, *what: object) -> random.Random:
+        """Random numbers of their own for each thing, so that the seed repeats it."""
+        return random.Random("/".join(map(str, (self.seed, *what))))
 
+    def rounds(self, row: Row, but_plain: bool = False) -> Iterator[tuple[int, list[str]]]:
+        """The repetitions, each with the parsers still in it; another begins each time."""
+        self.used = dict.fromkeys(self.turns, 0.0)
+        end = time.monotonic() + self.effort.row
+        for number in range(self.effort.repetitions):
+            staying = [
+                name
+                for name in self.turns
+                if name not in row.notes
+                and not (but_plain and name == PLAIN)
+                and self.used[name]
+                < self.effort.seconds * (1 if number >= self.effort.least else 3)
+            ]
+            late = number >= self.effort.least and time.monotonic() > end
+            if late or OWN not in staying:
+                return
+            first = number % len(staying)
+            yield number, staying[first:] + staying[:first]
 
-def typical_file(draw: random.Random) -> str:
-    """30 rules, 6 of them with wildcards, as a shop or a news site has them."""
-    words = draw.sample(WORDS, 24)
-    rules = [f"Disallow: /{word}/{draw.choice(WORDS)}{draw.randrange(100)}" for word in words]
-    rules += [f"Disallow: {pattern}" for pattern in WILD]
-    draw.shuffle(rules)
-    return "\n".join(["User-agent: *", *rules, "Crawl-delay: 1", ""])
+    def ask(self, name: str, job: Callable[..., Any], *arguments: Any) -> Any:
+        """A turn; the time it takes in all is put on the parser's account."""
+        start = time.monotonic()
+        try:
+            return self.turns[name].ask(job, *arguments, limit=self.effort.limit)
+        finally:
+            self.used[name] = self.used.get(name, 0.0) + time.monotonic() - start
 
+    def done(self, *rows: Row) -> None:
+        self.report.rows += rows
+        print(
+            f"{time.monotonic() - self.begin:4.0f} s  {rows[0].title}", file=sys.stderr, flush=True
+        )
 
-def large_file(draw: random.Random, rules: int) -> str:
-    """Thousands of rules, a tenth of them with wildcards."""
-    lines = ["User-agent: *"]
-    for number in range(rules):
-        path = "/".join(draw.choices(WORDS, k=draw.randint(1, 4)))
-        wild = f"/*/{draw.choice(WORDS)}-{number}" if number % 10 == 0 else ""
-        lines.append(f"Disallow: {wild or f'/{path}/{number}'}")
-    return "\n".join(lines)
+    # What is measured.
 
-
-def some_urls(draw: random.Random, count: int) -> list[str]:
-    """Full URLs of about 70 characters, one in twenty with characters that need escaping."""
-    found = []
-    for number in range(count):
-        path = "/".join(draw.choices(WORDS, k=3))
-        odd = draw.choice(("%7Ejoe", "caf\u00e9", "a%20b")) if number % 20 == 0 else "page"
-        found.append(f"https://www.example.com/{path}/{odd}-{draw.getrandbits(40):x}?id={number}")
-    return found
-
-
-def check_rate(
-    draw: random.Random, make: Callable[[random.Random], str], counts: dict[str, int], rounds: int
-) -> dict[str, float]:
-    """Nanoseconds a check for each parser, the median of interleaved rounds."""
-    taken: dict[str, list[float]] = {name: [] for name in counts}
-    for _ in range(rounds):
-        body = make(draw)
-        for name, count in counts.items():
-            check, urls = PARSERS[name](body), some_urls(draw, count)
-            start = time.perf_counter()
-            for url in urls:
-                check(url)
-            taken[name].append((time.perf_counter() - start) / count * 1e9)
-    return {name: statistics.median(times) for name, times in taken.items()}
-
-
-def parse_time(draw: random.Random, megabytes: int) -> float:
-    """Seconds to parse a file of so many megabytes without a limit, the median of three."""
-    taken = []
-    for _ in range(3):
-        body = large_file(draw, 40_000 * megabytes)[: megabytes * 1_000_000].encode()
-        start = time.perf_counter()
-        manners.parse(body, max_bytes=None)
-        taken.append(time.perf_counter() - start)
-    return statistics.median(taken)
-
-
-def hostile(scale: int) -> dict[str, tuple[list[str], str]]:
-    """Rules and a path made to be slow; doubling `scale` doubles the rules or the path.
-
-    Rules have to differ to count, so the pieces of one kind grow with their number.
-    """
-    return {
-        "9 stars, long path": (["/*a*a*a*a*a*a*a*a*b$"], "/" + "a" * 2_000 * scale),
-        "250 rules of 1,000 pieces": (
-            ["/" + "*a" * (1_000 + n) + "*b" for n in range(250 * scale)],
-            "/b" + "a" * 2_000,
-        ),
-        "500 rules of 950 letters": (
-            [f"/*{'a' * 950}*{n}" for n in range(500 * scale)],
-            "/" + ("a" * 899 + "b") * 3,
-        ),
-        "15,000 wildcards at the root": (
-            [f"/*{n:x}-{n * 7919 % 65536:x}/" for n in range(15_000 * scale)],
-            "/" + "abcdef0123456789/" * 5,
-        ),
-        "1,000 nested prefixes": (["/" + "a" * n for n in range(1_000 * scale)], "/" + "a" * 3_000),
-    }
-
-
-def hostile_times(scale: int) -> dict[str, float]:
-    """Microseconds a check against each hostile file, the median of 20."""
-    found = {}
-    for name, (patterns, path) in hostile(scale).items():
-        rules = "\n".join(f"Disallow: {pattern}" for pattern in patterns)
-        policy = manners.parse(f"User-agent: *\n{rules}", max_bytes=None).policy(AGENT)
-        taken = []
+    def agree(self) -> None:
+        """How many verdicts of each parser are those of manners."""
+        same = dict.fromkeys(self.turns, 0)
+        total = disallowed = 0
         for number in range(20):
-            start = time.perf_counter()
-            policy.allowed(f"https://example.com{path}{number}")
-            taken.append(time.perf_counter() - start)
-        found[name] = statistics.median(taken) * 1e6
-    return found
+            draw = self.draw("agree", number)
+            file = workloads.typical(draw)
+            urls = file.urls(draw, 200)
+            try:
+                own = self.ask(OWN, turns.answers, file.body, urls)
+            except Failed as error:
+                raise SystemExit(f"manners itself fails: {error}") from error
+            total += len(own)
+            disallowed += own.count(False)
+            for name in list(self.turns):
+                try:
+                    found = self.ask(name, turns.answers, file.body, urls)
+                    same[name] += sum(a == b for a, b in zip(own, found, strict=True))
+                except Failed as error:
+                    self.missing[name] = str(error)
+                    del self.turns[name], self.report.versions[name]
+        self.report.agreement = {name: same[name] / total for name in self.turns}
+        self.report.disallowed = disallowed / total
+
+    def checks(self, title: str, make: Callable[[random.Random], File], bulk: bool = False) -> None:
+        """Nanoseconds a check."""
+        row = Row(title)
+        for number, staying in self.rounds(row, bulk):
+            draw = self.draw(title, number)
+            file = make(draw)
+            arguments = file.body, file.urls(draw, 500), file.urls(draw, 5_000), bulk
+            for name in staying:
+                self._note(row, name, turns.checks, *arguments)
+        self.done(row)
+
+    def session(self, title: str, make: Callable[[random.Random], File], count: int) -> None:
+        """Nanoseconds from bytes to 100 verdicts: nothing that is put off is left out."""
+        row = Row(title)
+        for number, staying in self.rounds(row):
+            draw = self.draw(title, number)
+            files = [make(draw) for _ in range(count)]
+            arguments = [file.body for file in files], [file.urls(draw, 100) for file in files]
+            for name in staying:
+                self._note(row, name, turns.session, *arguments)
+        self.done(row)
+
+    def corpus(self, bodies: list[bytes]) -> None:
+        """Nanoseconds a file, from bytes to a first verdict, over all files."""
+        row = Row(f"{len(bodies):,} real files: parse, policy, first check")
+        nothing = File(b"", [])
+        for number, staying in self.rounds(row, but_plain=True):
+            draw = self.draw("corpus", number)
+            total = dict.fromkeys(staying, 0.0)
+            for start in range(0, len(bodies), PART):
+                part = [
+                    body + f"\n# {draw.getrandbits(64):x}\n".encode()
+                    for body in bodies[start : start + PART]
+                ]
+                urls = nothing.urls(draw, len(part))
+                for name in [name for name in staying if name not in row.notes]:
+                    try:
+                        (spent,) = self.ask(name, turns.files, part, urls)
+                        total[name] += spent
+                    except Failed as error:
+                        row.notes[name] = str(error)
+            for name in staying:
+                if name not in row.notes:
+                    row.times.setdefault(name, []).append(total[name] / len(bodies))
+        self.done(row)
+
+    def shape(self, shape: Shape) -> None:
+        """Parsing and checking, and how both grow when the file or the path is doubled."""
+        parts = ("parse, policy, first check", "parse, policy, 10 checks", "check")
+        rows = [Row(f"{shape.title}: {part}") for part in parts]
+        too_large: set[str] = set()
+        for name in () if self.effort.patient else self.failed:
+            rows[0].notes[name] = rows[1].notes[name] = rows[2].notes[name] = "left out"
+        for number, staying in self.rounds(rows[0], but_plain=True):
+            found: dict[str, list[Times]] = {}  # by scale
+            for scale in (1, 2):
+                draw = self.draw(shape.title, number, scale)
+                file = shape.make(draw, scale)
+                warm, urls = (shape.urls(draw, file, scale, 100) for _ in range(2))
+                for name in staying:
+                    if scale == 2 and (name not in found or name in too_large):
+                        continue
+                    try:
+                        times = self.ask(name, turns.shape, file.body, warm, urls)
+                        found.setdefault(name, []).append(times)
+                    except Failed as error:
+                        too_large.add(name)
+                        self.failed.add(name)
+                        for row in rows if scale == 1 else ():
+                            row.notes[name] = str(error)
+            for name, (once, *twice) in found.items():
+                for i, row in enumerate(rows):
+                    row.times.setdefault(name, []).append(once[i])
+                    for double in twice:
+                        row.growth.setdefault(name, []).append(double[i] / once[i])
+        self.done(*rows)
+
+    def memory(self, bodies: list[bytes]) -> None:
+        """What a process grows by for each file, with one policy; each parser in a new process."""
+        draw, nothing = self.draw("memory"), File(b"", [])
+        bodies = [body + f"\n# {draw.getrandbits(64):x}\n".encode() for body in bodies]
+        size = sum(map(len, bodies))
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(b"".join(bodies))
+            file.flush()
+            for name in self.turns:
+                if name == PLAIN or not (self.effort.patient or name in FEW):
+                    continue
+                sizes = [len(body) for body in bodies]
+                figures = {"mean body": size / len(bodies)}
+                for title, count in (("one policy", 0), ("one policy, 10 checks", 10)):
+                    grown = self._grown(name, file.name, sizes, nothing.urls(draw, count))
+                    if grown is None:
+                        break
+                    figures[f"{title}: growth"] = grown / len(bodies)
+                    figures[f"{title}: growth without the body"] = (grown - size) / len(bodies)
+                else:
+                    self.report.memory[name] = figures
+
+    def _grown(self, name: str, path: str, sizes: list[int], urls: list[str]) -> float | None:
+        turn = Turn(name)
+        try:
+            grown, parsed = turn.ask(turns.memory, path, sizes, urls)
+        except Failed as error:
+            self.report.remarks.append(f"memory of {name}: {error}")
+            return None
+        finally:
+            turn.close()
+        if parsed < len(sizes):
+            self.report.remarks.append(
+                f"{name} refuses {len(sizes) - parsed} of {len(sizes)} files"
+            )
+        return float(grown)
+
+    def _note(self, row: Row, name: str, job: Callable[..., Any], *arguments: Any) -> None:
+        try:
+            (spent,) = self.ask(name, job, *arguments)
+            row.times.setdefault(name, []).append(spent)
+        except Failed as error:
+            row.notes[name] = str(error)
 
 
-def measure(rounds: int, seed: int) -> dict[str, Any]:
+def measure(seed: int, effort: Effort, corpus: Path) -> Report:
     """Every figure of this benchmark."""
-    draw = random.Random(seed)
-    once, twice = hostile_times(1), hostile_times(2)
-    five, ten = parse_time(draw, 5), parse_time(draw, 10)
-    return {
-        "seed": seed,
-        "check, 30 rules (ns)": check_rate(
-            draw, typical_file, {"manners": 20_000, "protego": 4_000, "urllib": 4_000}, rounds
-        ),
-        "check, 5,000 rules (ns)": check_rate(
-            draw,
-            lambda each: large_file(each, 5_000),
-            {"manners": 5_000, "protego": 50, "urllib": 50},
-            rounds,
-        ),
-        "parse 5 MB (s)": five,
-        "parse 10 MB (s)": ten,
-        "parse 10 MB / 5 MB": ten / five,
-        "hostile (us)": once,
-        "hostile, doubled / once": {name: twice[name] / once[name] for name in once},
-    }
+    bench = Bench(seed, effort)
+    report = bench.report
+    bench.agree()
+    print(report.heading(), flush=True)
+    for title, make, count in (
+        ("typical file, 30 rules", workloads.typical, 20),
+        ("5,000 rules", lambda draw: workloads.large(draw, 5_000), 1),
+    ):
+        bench.checks(f"{title}: check", make)
+        bench.checks(f"{title}: bulk, a URL", make, bulk=True)
+        bench.session(f"{title}: parse, policy, 100 checks", make, count)
+    if corpus.is_file():
+        bodies = workloads.corpus(corpus)[: effort.files]
+        bench.corpus(bodies)
+    else:
+        report.remarks.append(f"real files: there is no {corpus.name}; memory is of typical files")
+        draw = bench.draw("bodies")
+        bodies = [workloads.typical(draw).body for _ in range(effort.files)]
+    bench.memory(bodies)
+    for shape in workloads.SHAPES:
+        bench.shape(shape)
+    return report
 
 
-def show(figures: dict[str, Any]) -> None:
-    """The figures as text, with ratios to manners."""
-    for title, value in figures.items():
-        if not isinstance(value, dict):
-            print(f"{title}: {value:.3g}" if isinstance(value, float) else f"{title}: {value}")
-            continue
-        print(title)
-        for name, figure in value.items():
-            ratio = f"  {figure / value['manners']:8.1f} x" if "manners" in value else ""
-            print(f"  {name:<32}{figure:>12,.1f}{ratio}")
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if "model name" in line), "")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=9)
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--here", action="store_true", help="measure in this Python, as it is")
+    parser.add_argument("--fresh", action="store_true", help="make the environments anew")
+    parser.add_argument("--quick", action="store_true", help="a rough run, to try things")
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
+    parser.add_argument(
+        "--corpus",
+        type=Path,
+        metavar="FILE",
+        default=environments.ROOT.parent / "shared" / "corpus" / "robots-real.jsonl.gz",
+        help="real files, gzipped JSON Lines with `robots` or `robots_b64`",
+    )
     arguments = parser.parse_args()
-    figures = measure(arguments.rounds, arguments.seed)
-    print(json.dumps(figures, indent=2)) if arguments.json else show(figures)
+    if not arguments.here:
+        python = environments.best(arguments.fresh).python
+        again = [str(python), "-m", "benchmarks.engine", "--here", *sys.argv[1:]]
+        # Nothing but what is installed there.
+        environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        sys.exit(subprocess.run(again, env=environment, check=False).returncode)
+    start = time.monotonic()
+    report = measure(arguments.seed, QUICK if arguments.quick else FULL, arguments.corpus)
+    print(f"\n{report.tables()}\n\n{time.monotonic() - start:.0f} s")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(report.to_dict(), indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -7,14 +7,14 @@ stars. Most URLs are made from the rules of their file, so that most rules decid
 import random
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from manners._text import to_text
 
-_T = TypeVar("_T")
-
 MAX_LINE = 16_663
 """Bytes of a line that are read."""
+MANY = (999, 1_000, 1_001, 1_050)
+"""About as many rules as a dialect reads at most."""
 
 
 class Case(NamedTuple):
@@ -81,7 +81,8 @@ _RULE_KEYS = _weighted(
 )
 _AGENT_KEYS = _weighted(
     (60, [b"User-agent"]),
-    (5, [b"user-agent", b"USER-AGENT", b"useragent", b"User Agent", b" User-Agent ", b"User-agents"]),
+    (5, [b"user-agent", b"USER-AGENT", b"useragent", b"User Agent", b" User-Agent "]),
+    (4, [b"User-agents", b"User-agent: User-agent"]),
     (1, [b"User-agen", b"User_agent", b"user-agent\x0b", b"user agent x"]),
 )
 _COLONS = _weighted(
@@ -101,10 +102,13 @@ _OTHER_LINES = _weighted(
     (8, [b"Crawl-delay: 2", b"crawl-delay 1.5", b"Crawldelay: x", b"Crawl delay: 3"]),
     (6, [b"Request-rate: 1/10s", b"Visit-time: 0600-0845", b"Visit-time 2200-0400 # late"]),
     (4, [b"Sitemap: http://h/s.xml", b"Host: h", b"Clean-param: a /b", b"Content-Signal: ai=no"]),
-    (3, [b"Noindex: /a", b"unknown: x", b"no separator here", b"word", b": /a", b":", b"two words"]),
-    (2, [b"\0", b"\0Disallow: /", b"\xff\xfe", b"\x0b", b"\x0c", b"crawl-delays: 9", b"#"]),
+    (3, [b"Noindex: /a", b"unknown: x", b"no separator here", b"word", b"two words"]),
+    (3, [b": /a", b":", b"crawl-delays: 9"]),
+    (2, [b"\0", b"\0Disallow: /", b"\xff\xfe", b"\x0b", b"\x0c", b"#"]),
 )
-_TAILS = _weighted((90, [b""]), (3, [b" ", b"\t", b" # why", b"#x", b"  \x0b"]), (1, [b"\0 x", b"\0"]))
+_TAILS = _weighted(
+    (90, [b""]), (3, [b" ", b"\t", b" # why", b"#x", b"  \x0b"]), (1, [b"\0 x", b"\0"])
+)
 _LINE_ENDS = _weighted((12, [b"\n"]), (3, [b"\r\n", b"\r"]), (1, [b"\n\r", b"\r\r\n", b"\n\n"]))
 _BOMS = _weighted(
     (60, [b""]), (4, [b"\xef\xbb\xbf"]), (1, [b"\xef", b"\xef\xbb", b"\xef\xbb\xbf\xef\xbb\xbf"])
@@ -140,7 +144,9 @@ def _wild_patterns(rng: random.Random, count: int) -> list[bytes]:
 
 def _long_line(rng: random.Random) -> bytes:
     """About as long as a line that is read whole, one byte more or less counting."""
-    key = rng.choice((b"Disallow: /", b"Allow: /a*", b"User-agent: ", b"Crawl-delay: 1", b"Allow /"))
+    key = rng.choice(
+        (b"Disallow: /", b"Allow: /a*", b"User-agent: ", b"Crawl-delay: 1", b"Allow /")
+    )
     filler = rng.choice((b"a", b"ab", b"\xc3\xa9", b"%2f", b"*a", b" ", b"a\xff", b"%", b"/"))
     line = key + filler * (MAX_LINE // len(filler))
     line = line[: MAX_LINE + rng.choice((-9, -1, 0, 1, 2, 3, 500))]
@@ -149,13 +155,13 @@ def _long_line(rng: random.Random) -> bytes:
 
 def _patterns_of_a_group(rng: random.Random) -> list[bytes]:
     chance = rng.random()
-    if chance < 0.04:
+    if chance < 0.08:
         return []
     if chance < 0.30:
         return _wild_patterns(rng, rng.choice((15, 16, 17, 24, 48, 60)))
-    if chance < 0.306:
+    if chance < 0.31:
         small = [b"/" + bytes(rng.choices(b"ab*$", k=3)) for _ in range(40)]
-        return rng.choices(small, k=rng.choice((999, 1_000, 1_001, 1_050)))
+        return rng.choices(small, k=rng.choice(MANY))
     return [_pattern(rng) for _ in range(rng.choice((1, 1, 2, 3, 5, 8, 13)))]
 
 
@@ -176,9 +182,13 @@ def _body(rng: random.Random) -> tuple[bytes, list[bytes], list[bytes]]:
             for _ in range(rng.choice((1, 1, 1, 2, 3))):
                 agents.append(_AGENTS.one(rng))
                 add(_AGENT_KEYS.one(rng) + _COLONS.one(rng) + agents[-1])
-        for each in _patterns_of_a_group(rng):
-            patterns.append(each)
-            add(_RULE_KEYS.one(rng) + _COLONS.one(rng) + each)
+        found = _patterns_of_a_group(rng)
+        patterns += found
+        for each in found:
+            if len(found) in MANY:
+                lines.append(b"Disallow: " + each)
+            else:
+                add(_RULE_KEYS.one(rng) + _COLONS.one(rng) + each)
         if rng.random() < 0.2:
             add(b"")
     if rng.random() < 0.02:
@@ -186,7 +196,7 @@ def _body(rng: random.Random) -> tuple[bytes, list[bytes], list[bytes]]:
         patterns.append(line.partition(b" ")[2])
         lines.insert(rng.randrange(len(lines) + 1), line)
     if rng.random() < 0.03:
-        lines.append(bytes(rng.choices(b"/ab*$%2F~e \"\xc3\xa9\0\xff\r\n#:\tDdiAalow", k=60)))
+        lines.append(bytes(rng.choices(b'/ab*$%2F~e "\xc3\xa9\0\xff\r\n#:\tDdiAalow', k=60)))
     end = _LINE_ENDS.one(rng)
     if rng.random() < 0.1:
         body = b"".join(line + _LINE_ENDS.one(rng) for line in lines)
@@ -200,34 +210,45 @@ def _body(rng: random.Random) -> tuple[bytes, list[bytes], list[bytes]]:
 # Who asks, and what for.
 
 _OTHER_AGENTS = [
-    *("bot", "Bot/1.0", "ab", "abc/2", "*", "", "é", "\udcff", "\udcc3\udca9", "K", "K", "bot2"),
+    *("bot", "Bot/1.0", "ab", "abc/2", "*", "", "é", "\udcff", "\udcc3\udca9", "K", "\u212a"),
     *("Mozilla/5.0 (compatible; bot/2.1; +http://h)", "nobody", "mybot x", " bot", "*x", "a\0b"),
 ]
 _FILE_URLS = [None, None, None, "http://h/robots.txt", "https://example.com/robots.txt"]
-_ODD_FILE_URLS = ["", "h", "//h/robots.txt", "http://h/d/robots.txt?x", "http://[::1", "http://É.h/"]
+_ODD_FILE_URLS = ["", "h", "//h/robots.txt", "http://h/d/robots.txt?x", "http://[::1", "http://É.h"]
 _HOSTS = [
     *("http://h", "http://h", "https://example.com", "https://example.com:443", "", "", "", "//h"),
     *("HTTP://H", "ftp://h", "h", "http://u:p@h", "http://[::1]", "http://bücher.h", "http:/", ":"),
-    *("http://", "https://", "//", "///", "http://h:x", "http://h_-.h.", "://", "a?://", "http:\\\\h"),
+    *("http://", "https://", "//", "///", "http://h:x", "http://h_-.h.", "://", "a?://", "http:\\"),
 ]
 _FRAGMENTS = ["", "", "", "", "", "", "", "#f", "#", "?q", "?", ";p", "/?a=b#c", "#/a", "?/a//b"]
 _URL_PARTS = [
-    *("/", "/", "/", "a", "a", "b", "b", "e", "2", "F", "~", "*", "$", "%", "%2F", "%2f", "%7e", "%61"),
-    *("?", ";", "#", ":", "//", " ", '"', "é", "漢", "😀", "\ud800", "\udcff", "\udcc3\udca9", "\0"),
-    *("\n", "\x7f", "%C3%A9", "%ff", "index.html", "robots.txt", "\\", "@", "[", "\xa0", "Ⅷ", "aaaa"),
+    *("/", "/", "/", "a", "a", "b", "b", "e", "2", "F", "~", "*", "$", "%", "?", ";", "#", ":"),
+    *("%2F", "%2f", "%7e", "%61", "%C3%A9", "%ff", "//", " ", '"', "é", "漢", "😀", "\ud800"),
+    *("\udcff", "\udcc3\udca9", "\0", "\n", "\x7f", "\\", "@", "[", "\xa0", "Ⅷ", "aaaa"),
+    *("index.html", "robots.txt"),
 ]
-_FILLERS = [b"", b"", b"a", b"b", b"/", b"ab", b"abab", b"aaaa", b"e2", b"*", b"%2a", b"\xc3\xa9", b"?"]
-_ROBOTS_TXT = ["/robots.txt", "/robots.txt?a", "/robots.txta", "http://h/robots.txt", "/robots.txt#"]
+_FILLERS = [
+    *(b"", b"", b"a", b"b", b"/", b"ab", b"abab", b"aaaa", b"e2", b"*", b"%2a", b"\xc3\xa9", b"?"),
+]
+_ROBOTS_TXT = [
+    "/robots.txt",
+    "/robots.txt?a",
+    "/robots.txta",
+    "http://h/robots.txt",
+    "/robots.txt#",
+]
 
 
 def _path(rng: random.Random, pattern: bytes) -> bytes:
     """A path that a pattern matches, or nearly."""
     path = pattern
-    if b"*" in path and rng.random() < 0.9:
+    if b"*" in path and rng.random() < 0.8:
         first, *others = path.split(b"*")
         path = b"".join([first, *(rng.choice(_FILLERS) + piece for piece in others)])
     if path.endswith(b"$") and rng.random() < 0.8:
         path = path[:-1]
+    if not path.startswith(b"/") and rng.random() < 0.8:
+        path = b"/" + path
     if rng.random() < 0.5:
         path = rng.choice(_CHANGES)(rng, path)
     return path
@@ -263,7 +284,8 @@ _CHANGES: list[Callable[[random.Random, bytes], bytes]] = [
 ]
 
 
-def _url(rng: random.Random, patterns: list[bytes]) -> str:
+def some_url(rng: random.Random, patterns: Sequence[bytes]) -> str:
+    """A URL that one of the patterns matches, or nearly; now and then any other."""
     chance = rng.random()
     if chance < 0.01:
         return rng.choice(_ROBOTS_TXT)
@@ -279,7 +301,7 @@ def _url(rng: random.Random, patterns: list[bytes]) -> str:
 
 def _asking(rng: random.Random, named: list[bytes]) -> tuple[str, ...]:
     def one() -> str:
-        if named and rng.random() < 0.6:
+        if named and rng.random() < 0.7:
             return to_text(rng.choice(named))
         return rng.choice(_OTHER_AGENTS)
 
@@ -292,5 +314,5 @@ def cases(seed: int | str, urls: int = 40) -> Iterator[Case]:
     while True:
         body, patterns, named = _body(rng)
         file_url = rng.choice(_FILE_URLS if rng.random() < 0.9 else _ODD_FILE_URLS)
-        asked = [_url(rng, patterns) for _ in range(urls)]
+        asked = [some_url(rng, patterns) for _ in range(urls)]
         yield Case(body, _asking(rng, named), file_url, asked)
