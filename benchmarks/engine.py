@@ -44,8 +44,6 @@ class Effort:
     """What a parser may use for one row."""
     limit: float
     """What it may use for one turn."""
-    row: float
-    """How many seconds a row may take."""
     files: int
     """How many files of the corpus."""
     patient: bool
@@ -53,8 +51,8 @@ class Effort:
     and when memory is measured."""
 
 
-FULL = Effort(repetitions=101, least=3, seconds=1.5, limit=3, row=15, files=6_000, patient=True)
-QUICK = Effort(repetitions=5, least=1, seconds=0.1, limit=1, row=1, files=600, patient=False)
+FULL = Effort(repetitions=61, least=3, seconds=1.5, limit=3, files=6_000, patient=True)
+QUICK = Effort(repetitions=5, least=1, seconds=0.1, limit=1, files=600, patient=False)
 
 
 class Bench:
@@ -89,7 +87,6 @@ class Bench:
     def rounds(self, row: Row, but_plain: bool = False) -> Iterator[tuple[int, list[str]]]:
         """The repetitions, each with the parsers still in it; another begins each time."""
         self.used = dict.fromkeys(self.turns, 0.0)
-        end = time.monotonic() + self.effort.row
         for number in range(self.effort.repetitions):
             staying = [
                 name
@@ -99,8 +96,7 @@ class Bench:
                 and self.used[name]
                 < self.effort.seconds * (1 if number >= self.effort.least else 3)
             ]
-            late = number >= self.effort.least and time.monotonic() > end
-            if late or OWN not in staying:
+            if OWN not in staying:
                 return
             first = number % len(staying)
             yield number, staying[first:] + staying[:first]
@@ -199,28 +195,30 @@ class Bench:
         for name in () if self.effort.patient else self.failed:
             rows[0].notes[name] = rows[1].notes[name] = rows[2].notes[name] = "left out"
         for number, staying in self.rounds(rows[0], but_plain=True):
-            found: dict[str, list[Times]] = {}  # by scale
-            for scale in (1, 2):
-                draw = self.draw(shape.title, number, scale)
-                file = shape.make(draw, scale)
-                warm, urls = (shape.urls(draw, file, scale, 100) for _ in range(2))
-                for name in staying:
-                    if scale == 2 and (name not in found or name in too_large):
-                        continue
+            work = [self._shaped(shape, number, scale) for scale in (1, 2)]
+            for name in staying:
+                found: list[Times] = []
+                # Both sizes one after the other, so that a busy moment hits both.
+                for arguments in work[: 1 if name in too_large else 2]:
                     try:
-                        times = self.ask(name, turns.shape, file.body, warm, urls)
-                        found.setdefault(name, []).append(times)
+                        found.append(self.ask(name, turns.shape, *arguments))
                     except Failed as error:
                         too_large.add(name)
                         self.failed.add(name)
-                        for row in rows if scale == 1 else ():
+                        for row in () if found else rows:
                             row.notes[name] = str(error)
-            for name, (once, *twice) in found.items():
-                for i, row in enumerate(rows):
-                    row.times.setdefault(name, []).append(once[i])
-                    for double in twice:
-                        row.growth.setdefault(name, []).append(double[i] / once[i])
+                        break
+                for i, row in enumerate(rows if found else ()):
+                    row.times.setdefault(name, []).append(found[0][i])
+                    if len(found) == 2:
+                        row.growth.setdefault(name, []).append(found[1][i] / found[0][i])
         self.done(*rows)
+
+    def _shaped(self, shape: Shape, number: int, scale: int) -> tuple[bytes, list[str], list[str]]:
+        draw = self.draw(shape.title, number, scale)
+        file = shape.make(draw, scale)
+        warm, urls = (shape.urls(draw, file, scale, 100) for _ in range(2))
+        return file.body, warm, urls
 
     def memory(self, bodies: list[bytes]) -> None:
         """What a process grows by for each file, with one policy; each parser in a new process."""

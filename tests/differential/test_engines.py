@@ -147,14 +147,14 @@ Said = tuple[bool, manners.Rule | None]
 
 def decided(made: Any, asked: Sequence[str]) -> list[Said]:
     """What the rules say about each URL, and which rule says it."""
-    answers = [made.decide(url) for url in asked]
-    rules = {number: made.rule(number) for _, number in answers}
+    answers = [made._decide(url) for url in asked]
+    rules = {number: made._rule(number) for _, number in answers}
     return [(allowed, rules[number]) for allowed, number in answers]
 
 
 def about(made: Any) -> dict[str, object]:
     """What a matcher says before it is asked for a URL."""
-    names = ("agent", "specificity", "has_group", "too_many_rules", "timed")
+    names = ("agent", "specificity", "_has_group", "too_many_rules", "_timed_lines")
     return {name: getattr(made, name) for name in names}
 
 
@@ -353,11 +353,11 @@ def test_answers_have_the_same_types(dialect: Dialect) -> None:
             with pytest.raises(TypeError):
                 each.allowed(wrong)
             with pytest.raises(TypeError):
-                each.decide(wrong)
+                each._decide(wrong)
             with pytest.raises(TypeError):
                 each.allowed_many(["/a", wrong])
         with pytest.raises(IndexError):
-            each.rule(1_000)
+            each._rule(1_000)
 
 
 UNMADE = """

@@ -153,7 +153,7 @@ def build(folder: Path) -> Path:
 def runtime() -> Path:
     """The sanitizer that Atheris brings, which is libFuzzer's too."""
     if importlib.util.find_spec("atheris") is None:
-        sys.exit("fuzzing needs Atheris: pip install atheris==3.0.0 (Linux, Python 3.11 to 3.13)")
+        sys.exit("fuzzing needs Atheris: pip install atheris==3.0.0 (Linux only)")
     return Path(importlib.import_module("atheris").path()) / "asan_with_fuzzer.so"
 
 

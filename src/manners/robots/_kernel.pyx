@@ -653,10 +653,10 @@ cdef class Matcher:
     cdef readonly tuple agents
     cdef readonly str agent
     cdef readonly int specificity
-    cdef readonly bint has_group, too_many_rules
-    cdef readonly tuple timed
+    cdef readonly bint _has_group, too_many_rules
+    cdef readonly tuple _timed_lines
     cdef public dict _kept        # what a policy has worked out once
-    cdef readonly Py_ssize_t rule_count
+    cdef Py_ssize_t rule_count
     cdef Config config
     cdef bytes file
     cdef const uint8_t *body
@@ -688,7 +688,7 @@ cdef class Matcher:
         self.file = body
         self.body = <const uint8_t *>PyBytes_AS_STRING(body)
         self.agent = ""
-        self.timed = ()
+        self._timed_lines = ()
         memset(&scan, 0, sizeof(Scan))
         try:
             scan_file(&scan, self.config, self.body, len(body))
@@ -744,7 +744,7 @@ cdef class Matcher:
                       for i in range(scan.group_count)]
         choice = self.config.select(groups, self.agents, self.config.dialect)
         self.agent, self.specificity = choice.agent, choice.specificity
-        self.has_group = bool(choice.groups)
+        self._has_group = bool(choice.groups)
         chosen = {group.line for group in choice.groups}
         for i in range(scan.group_count):
             scan.groups[i].chosen = scan.groups[i].line in chosen
@@ -775,9 +775,9 @@ cdef class Matcher:
             self.specificity = 1
         else:
             self.specificity = 3 if first_own >= 0 else 0
-        self.has_group = first_own >= 0
+        self._has_group = first_own >= 0
         self.agent = ""
-        if self.has_group:
+        if self._has_group:
             self.agent = to_text(self._agent_bytes(&scan.agents[first_own]))
             for i in range(scan.agent_count):
                 if scan.agents[i].matched:
@@ -836,7 +836,7 @@ cdef class Matcher:
             if matched:
                 text = PyBytes_FromStringAndSize(<const char *>self.body + line.start, line.size)
                 found[TIMED[line.kind], to_text(text)] = None
-        self.timed = tuple(found)
+        self._timed_lines = tuple(found)
         return 0
 
     # The rules that count.
@@ -1399,7 +1399,7 @@ cdef class Matcher:
             at += piece[i].size
         return True
 
-    cdef int _decide(
+    cdef int _check(
         self, const uint8_t *url, Py_ssize_t size, uint64_t *rank
     ) noexcept nogil:
         """1 allowed, 0 disallowed, -1 no memory; the dialect's normaliser is the kernel's."""
@@ -1434,8 +1434,8 @@ cdef class Matcher:
         """An empty pattern, where the dialect keeps it, never disallows."""
         return self._ranked(rank).allow or self._ranked(rank).size == 0
 
-    cdef int _decide_any(self, url, uint64_t *rank) except -1:
-        """As `_decide`, for any string and any normaliser."""
+    cdef int _check_any(self, url, uint64_t *rank) except -1:
+        """As `_check`, for any string and any normaliser."""
         cdef int allowed
         if not PyUnicode_Check(url):
             raise TypeError(f"a URL is a str, not {type(url).__name__}")
@@ -1448,11 +1448,11 @@ cdef class Matcher:
                 allowed = is_robots_txt(<const uint8_t *>PyBytes_AS_STRING(path), len(path))
             return allowed
         if PyUnicode_IS_COMPACT_ASCII(url):
-            allowed = self._decide(
+            allowed = self._check(
                 <const uint8_t *>PyUnicode_DATA(url), PyUnicode_GET_LENGTH(url), rank)
         else:
             data = to_bytes(url)
-            allowed = self._decide(
+            allowed = self._check(
                 <const uint8_t *>PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), rank)
         if allowed < 0:
             raise MemoryError
@@ -1461,7 +1461,7 @@ cdef class Matcher:
     def allowed(self, url):
         """Whether the agent may fetch the URL."""
         cdef uint64_t rank = 0
-        cdef int allowed = self._decide_any(url, &rank)
+        cdef int allowed = self._check_any(url, &rank)
         if not allowed and self.config.own_server_only:
             return is_elsewhere(url, self.robots)
         return allowed == 1
@@ -1503,7 +1503,7 @@ cdef class Matcher:
                     sizes[i] = PyBytes_GET_SIZE(data)
             with nogil:
                 for i in range(count):
-                    allowed = self._decide(texts[i], sizes[i], &rank)
+                    allowed = self._check(texts[i], sizes[i], &rank)
                     if allowed < 0:
                         break
                     found[i] = allowed
@@ -1515,15 +1515,15 @@ cdef class Matcher:
             free(sizes)
             free(found)
 
-    def decide(self, url):
+    def _decide(self, url):
         """What the rules alone say, and the number of the deciding rule; 0 when there is none."""
         cdef uint64_t rank = 0
-        self._decide_any(url, &rank)
+        self._check_any(url, &rank)
         if rank == 0:
             return True, 0
         return self._allows(rank), self._ranked(rank) - self.rules + 1
 
-    def rule_line(self, Py_ssize_t number):
+    def _rule_line(self, Py_ssize_t number):
         """Number and bytes of the line of a rule, and whether an index page made the rule."""
         cdef Py_ssize_t start, end, size = len(self.file)
         if not 0 < number <= self.rule_count:
@@ -1546,7 +1546,7 @@ cdef bint pattern_matches(
     cdef const uint8_t *stop = pattern + size
     cdef const void *star
     cdef Py_ssize_t piece
-    cdef bint anchored = wildcards and size and stop[-1] == 36
+    cdef bint anchored = wildcards and size and (stop - 1)[0] == 36
     if anchored:
         stop -= 1
     star = memchr(pattern, 42, stop - pattern) if wildcards else NULL

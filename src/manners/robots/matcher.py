@@ -29,7 +29,15 @@ class PlainMatcher:
 
     __slots__ = (
         *("_allows", "_best", "_kept", "_normalise_path", "_ranked"),
-        *("agent", "agents", "has_group", "robots", "specificity", "timed", "too_many_rules"),
+        *(
+            "agent",
+            "agents",
+            "_has_group",
+            "robots",
+            "specificity",
+            "_timed_lines",
+            "too_many_rules",
+        ),
     )
     robots: "Robots"
     agents: tuple[str, ...]
@@ -38,11 +46,11 @@ class PlainMatcher:
     """The name of the group that was chosen, as the file writes it."""
     specificity: int
     """How that name matched: 3 exactly, 2 as a pattern or in part, 1 as `*`, 0 not at all."""
-    has_group: bool
+    _has_group: bool
     """Whether any group is for this agent."""
     too_many_rules: bool
     """Whether the file has more rules than the dialect reads, so that it allows everything."""
-    timed: tuple[tuple[str, str], ...]
+    _timed_lines: tuple[tuple[str, str], ...]
     """Names and texts of the Crawl-delay, Request-rate and Visit-time lines for this agent."""
     _kept: dict[str, Any] | None
     """What a policy has worked out once."""
@@ -61,9 +69,9 @@ class PlainMatcher:
             "agents": names,
             "agent": choice.agent,
             "specificity": choice.specificity,
-            "has_group": bool(choice.groups),
+            "_has_group": bool(choice.groups),
             "too_many_rules": robots.too_many_rules,
-            "timed": agents.timed_for(choice, dialect),
+            "_timed_lines": agents.timed_for(choice, dialect),
             "_normalise_path": dialect.normalise_path,
             "_kept": None,
             "_best": rule_set.best,
@@ -85,13 +93,13 @@ class PlainMatcher:
         """Whether the agent may fetch each of many URLs."""
         return [self.allowed(url) for url in urls]
 
-    def decide(self, url: str) -> tuple[bool, int]:
+    def _decide(self, url: str) -> tuple[bool, int]:
         """What the rules alone say, and the number of the deciding rule; 0 when there is none."""
         rank = self._best(self._normalise_path(match_path(url)))
         return self._allows[rank], rank
 
-    def rule(self, number: int) -> Rule | None:
-        """The rule of a number that `decide` gave."""
+    def _rule(self, number: int) -> Rule | None:
+        """The rule of a number that `_decide` gave."""
         return self._ranked[number]
 
 
@@ -124,12 +132,12 @@ else:
 
         __slots__ = ()
 
-        def rule(self, number: int) -> Rule | None:
-            """The rule of a number that `decide` gave, made from its line."""
+        def _rule(self, number: int) -> Rule | None:
+            """The rule of a number that `_decide` gave, made from its line."""
             if number == 0:
                 return None
             dialect, url = self.robots.dialect, self.robots.url
-            at, raw, derived = self.rule_line(number)
+            at, raw, derived = self._rule_line(number)
             line = read_line(at, raw, dialect, known_keys(dialect), url)
             pattern = line.pattern or ""
             if derived:

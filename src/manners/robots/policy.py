@@ -187,8 +187,8 @@ class Policy(Matcher):
         """Whether the agent may fetch the URL, and why."""
         robots, dialect = self.robots, self.robots.dialect
         path = dialect.normalise_path(match_path(url))
-        allowed, number = self.decide(url)
-        rule = self.rule(number)
+        allowed, number = self._decide(url)
+        rule = self._rule(number)
         elsewhere = is_elsewhere(url, robots)
         if is_robots_txt(path, dialect):
             allowed, reason, rule = True, Reason.ROBOTS_TXT_ITSELF, None
@@ -199,7 +199,7 @@ class Policy(Matcher):
         elif rule is not None:
             reason = Reason.RULE_MATCHED
         else:
-            reason = Reason.NO_RULE_MATCHED if self.has_group else Reason.NO_GROUP
+            reason = Reason.NO_RULE_MATCHED if self._has_group else Reason.NO_GROUP
         return Verdict(
             allowed=allowed,
             reason=reason,
@@ -241,7 +241,7 @@ class Policy(Matcher):
     @property
     def crawl_delay(self) -> float | None:
         """Seconds the site asks this agent to wait between requests; the slowest of several."""
-        if not self.timed:
+        if not self._timed_lines:
             return None
         return self._once("delay", lambda: max(self._timed("crawl-delay", seconds), default=None))
 
@@ -258,7 +258,7 @@ class Policy(Matcher):
         return min(windows, key=lambda window: window.minutes, default=None)
 
     def _timed(self, name: str, read: Callable[[str], _T | None]) -> list[_T]:
-        values = [read(text) for each, text in self.timed if each == name]
+        values = [read(text) for each, text in self._timed_lines if each == name]
         return [value for value in values if value is not None]
 
     def _once(self, name: str, work_out: Callable[[], _T]) -> _T:
