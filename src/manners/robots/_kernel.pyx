@@ -64,7 +64,7 @@ cdef enum:
     STACK = 1024        # bytes of a normalised path that need no allocation
     MANY = 16           # rules with `*` on one literal from which an index pays
     GRAM = 4
-    FEW_CHECKS = 8      # made without arranging the rules first
+    FEW_CHECKS = 32     # made without arranging the rules first
     RUN = 12            # what insertion sort is quick enough for
     LONG_PIECE = 32     # from here on a piece is looked for in linear time
 
@@ -632,11 +632,14 @@ cdef inline uint32_t gram_hash(uint32_t gram) noexcept nogil:
     return gram * <uint32_t>2654435761
 
 
-cdef struct Rule:            # in file order
-    uint64_t rank            # higher decides; the low half is its place, counted down
+cdef struct Rule:            # in file order; small, because every policy has all of its rules
     int32_t start, size      # of the pattern
-    int32_t value, line      # where its value stands
-    uint8_t allow, derived
+    int32_t value            # where its value stands
+    uint32_t line            # its line, and below that two bits: allow, derived
+
+cdef enum:
+    DERIVED = 1              # an index page made it
+    ALLOWS = 2
 
 cdef struct Head:            # the literal a rule begins with, while a rule set is made
     uint64_t first, second   # as in Node
@@ -677,8 +680,8 @@ cdef class Matcher:
         cdef Scan scan
         cdef Config config = configs.get(robots.dialect)
         cdef bytes body = robots.body
-        if len(body) > 0x7fffffff - MAX_LINE:
-            raise OverflowError("a robots.txt of 2 GiB or more")
+        if len(body) > 0x3fffffff:
+            raise OverflowError("a robots.txt of 1 GiB or more")
         if config is None:
             config = configs[robots.dialect] = make_config(robots.dialect)
         self.config = config
@@ -914,27 +917,29 @@ cdef class Matcher:
             # Room for two: an index page makes another.
             make_room(<void **>&self.rules, &self.rule_room, self.rule_count + 1, sizeof(Rule))
             rule = &self.rules[self.rule_count]
-            rule.value, rule.line, rule.allow, rule.derived = line.start, line.line, line.allow, 0
+            rule.value = line.start
+            rule.line = <uint32_t>line.line << 2 | (ALLOWS if line.allow else 0)
             if self._normalised(line, url, rule):
-                self._rank(rule)
+                self.rule_count += 1
                 if self.config.index_html and line.allow:
                     self._index_html(rule)
         self.rules = <Rule *>shrunk(self.rules, self.rule_count * sizeof(Rule))
         self.rule_room = self.rule_count
         return 0
 
-    cdef void _rank(self, Rule *rule) noexcept:
-        """Numbers a rule by the dialect's order: the highest rank that matches decides. Where all
-        else is equal, the earlier line is the better one."""
-        cdef uint64_t size = rule.size, allow = rule.allow
-        rule.rank = 0x7fffffff - <uint64_t>self.rule_count
+    cdef inline uint64_t _rank(self, Rule *rule) noexcept nogil:
+        """The rank of a rule in the dialect's order: the highest that matches decides. Where all
+        else is equal, the earlier line is the better one; the low half is its place, counted
+        down."""
+        cdef uint64_t size = rule.size, allow = (rule.line & ALLOWS) >> 1
+        cdef uint64_t rank = 0x7fffffff - <uint64_t>(rule - self.rules)
         if self.config.rank == LONGEST:
-            rule.rank |= size << 33
+            rank |= size << 33
             if MANNERS_PLANTED != 1:
-                rule.rank |= allow << 32
+                rank |= allow << 32
         elif self.config.rank == ALLOW_FIRST:
-            rule.rank |= allow << 63 | size << 32
-        self.rule_count += 1
+            rank |= allow << 63 | size << 32
+        return rank
 
     cdef inline Rule *_ranked(self, uint64_t rank) noexcept nogil:
         return &self.rules[0x7fffffff - (rank & 0x7fffffff)]
@@ -949,12 +954,12 @@ cdef class Matcher:
         if slash < 0 or rule.size - slash < 10 or memcmp(text + slash, b"/index.htm", 10) != 0:
             return 0
         derived[0] = rule[0]
-        derived.derived = 1
+        derived.line |= DERIVED
         derived.start = self._pool(NULL, slash + 2)
         derived.size = <int32_t>(slash + 2)
         memcpy(self.pool + ~derived.start, self._text(rule.start), slash + 1)
         self.pool[~derived.start + slash + 1] = 36
-        self._rank(derived)
+        self.rule_count += 1
         return 0
 
     cdef int _compile(self) except -1:
@@ -985,7 +990,7 @@ cdef class Matcher:
         cdef int32_t size = rule.size, i, begin
         cdef bint anchored = False
         cdef Wild *wild
-        head.start, head.size, head.rank, head.wild = rule.start, size, rule.rank, -1
+        head.start, head.size, head.rank, head.wild = rule.start, size, self._rank(rule), -1
         head.anchored = False
         head.first, head.second = eight_bytes(text, size, 0), eight_bytes(text, size, 8)
         if not self.config.wildcards:
@@ -1009,7 +1014,7 @@ cdef class Matcher:
         head.wild = <int32_t>self.wild_count
         wild = &self.wilds[self.wild_count]
         self.wild_count += 1
-        wild[0] = Wild(classes=0, rank=rule.rank, piece=<int32_t>self.piece_count, pieces=0, length=0,
+        wild[0] = Wild(classes=0, rank=head.rank, piece=<int32_t>self.piece_count, pieces=0, length=0,
                        anchored=anchored)
         while i < size:
             while i < size and text[i] == 42:
@@ -1267,16 +1272,17 @@ cdef class Matcher:
 
     cdef uint64_t _best(self, const uint8_t *path, Py_ssize_t size) noexcept nogil:
         """The highest rank that matches a path; 0 when no rule does."""
-        cdef uint64_t best = 0
+        cdef uint64_t best = 0, rank
         cdef Rule *rule
         cdef Py_ssize_t i
         if self.compiled:
             return self._best_compiled(path, size)
         for i in range(self.rule_count):
             rule = &self.rules[i]
-            if rule.rank > best and pattern_matches(
+            rank = self._rank(rule)
+            if rank > best and pattern_matches(
                     self._text(rule.start), rule.size, path, size, self.config.wildcards):
-                best = rule.rank
+                best = rank
         return best
 
     cdef uint64_t _best_compiled(self, const uint8_t *path, Py_ssize_t size) noexcept nogil:
@@ -1432,7 +1438,7 @@ cdef class Matcher:
 
     cdef inline bint _allows(self, uint64_t rank) noexcept nogil:
         """An empty pattern, where the dialect keeps it, never disallows."""
-        return self._ranked(rank).allow or self._ranked(rank).size == 0
+        return self._ranked(rank).line & ALLOWS or self._ranked(rank).size == 0
 
     cdef int _check_any(self, url, uint64_t *rank) except -1:
         """As `_check`, for any string and any normaliser."""
@@ -1534,7 +1540,8 @@ cdef class Matcher:
         while end < size and self.body[end] != 10 and self.body[end] != 13:
             end += 1
         raw = PyBytes_FromStringAndSize(<const char *>self.body + start, end - start)
-        return self.rules[number - 1].line, raw, bool(self.rules[number - 1].derived)
+        line = self.rules[number - 1].line
+        return line >> 2, raw, bool(line & DERIVED)
 
 
 cdef bint pattern_matches(
