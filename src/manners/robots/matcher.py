@@ -20,7 +20,6 @@ from manners.urls import match_path, origin
 if TYPE_CHECKING:
     from manners.robots.policy import Robots
 
-
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*+):").match
 
 
@@ -28,16 +27,8 @@ class PlainMatcher:
     """The rules for one agent, in plain Python."""
 
     __slots__ = (
-        *("_allows", "_best", "_kept", "_normalise_path", "_ranked"),
-        *(
-            "agent",
-            "agents",
-            "_has_group",
-            "robots",
-            "specificity",
-            "_timed_lines",
-            "too_many_rules",
-        ),
+        *("agent", "agents", "robots", "specificity", "too_many_rules"),
+        *("_allows", "_best", "_has_group", "_kept", "_normalise_path", "_ranked", "_timed_lines"),
     )
     robots: "Robots"
     agents: tuple[str, ...]
