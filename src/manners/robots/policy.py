@@ -50,7 +50,7 @@ def parse(
     return Robots(data, chosen, url, truncated)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Robots:
     """A parsed robots.txt. Immutable: shared between threads, pickled, copied and compared freely.
 
@@ -73,6 +73,18 @@ class Robots:
         init=False, repr=False, compare=False, default_factory=dict
     )
 
+    def __init__(
+        self, body: bytes, dialect: Dialect, url: str | None = None, truncated: bool = False
+    ) -> None:
+        # Slot by slot: half the time of what a frozen dataclass does by itself, and a crawler
+        # makes one of these for every site.
+        _set_body(self, body)
+        _set_dialect(self, dialect)
+        _set_url(self, url)
+        _set_truncated(self, truncated)
+        _set_gathered(self, None)
+        _set_policies(self, {})
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Robots, (self.body, self.dialect, self.url, self.truncated)
 
@@ -80,7 +92,7 @@ class Robots:
         gathered = self._gathered
         if gathered is None:
             gathered = gather(read_lines(self.body, self.dialect, self.url), self.dialect)
-            object.__setattr__(self, "_gathered", gathered)
+            _set_gathered(self, gathered)
         return gathered
 
     @property
@@ -149,6 +161,12 @@ class Robots:
         2
         """
         return self.policy(agent).check(url)
+
+
+_slots: Any = Robots
+_set_body, _set_dialect = _slots.body.__set__, _slots.dialect.__set__
+_set_url, _set_truncated = _slots.url.__set__, _slots.truncated.__set__
+_set_gathered, _set_policies = _slots._gathered.__set__, _slots._policies.__set__
 
 
 class Policy(Matcher):
