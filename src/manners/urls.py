@@ -123,14 +123,18 @@ def without_credentials(url: str) -> str:
     'https://…@example.com/a@b'
     """
     start = _AUTHORITY_START(url)
-    begin = start.end() if start else 0
+    if start is None:
+        return url
+    begin = start.end()
     end = _AUTHORITY_END(url, begin)
     authority = url[begin : end.start()] if end else url[begin:]
     _, at, host = authority.rpartition("@")
     return f"{url[:begin]}…@{host}{url[begin + len(authority) :]}" if at else url
 
 
-_AUTHORITY_START = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*+:)?/{0,2}").match
+# With two slashes there is an authority; in an http URL something is meant to be one. A bare path
+# has none, and may well have an `@`.
+_AUTHORITY_START = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*+:)?+//|(?i:https?):/?").match
 _AUTHORITY_END = re.compile(r"[/?#]").search
 
 

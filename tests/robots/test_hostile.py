@@ -108,6 +108,8 @@ def test_credentials_stay_out_of_verdicts_and_errors() -> None:
     """A verdict can be stored and printed, so it has no password in it."""
     verdict = manners.parse("").check("https://user:secret@example.com/a@b", agent="x")
     assert verdict.url == "https://…@example.com/a@b"
+    for url in ("/@someone", "/a:b@c", "example.com/a@b", "https://example.com/@someone"):
+        assert manners.parse("").check(url, agent="x").url == url
     for url in ("ftp://u:secret@h/", "//u:secret@h/", "https:u:secret@h/", "http://u:secret@h:x/"):
         with pytest.raises(manners.InvalidURL) as refused:
             urls.origin(url)

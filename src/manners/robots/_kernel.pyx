@@ -338,7 +338,6 @@ cdef class Config:
     cdef list keep
     cdef Spelling spellings[32]
     cdef uint8_t by_letter[257]   # where the spellings with a first letter begin
-    cdef int spelling_count
 
     def __init__(self, dialect, *, known, prefixes, selects_by_name, needs_groups, key_code,
                  path_code, pattern_code, make_group):
@@ -372,7 +371,6 @@ cdef class Config:
         self.keep = sorted(text for text, name in known.items() if name in KINDS)
         if len(self.keep) > 32:
             raise ValueError("more spellings of the known keys than the kernel holds")
-        self.spelling_count = len(self.keep)
         for i, text in enumerate(self.keep):
             self.spellings[i].text = <const uint8_t *>PyBytes_AS_STRING(text)
             self.spellings[i].size = PyBytes_GET_SIZE(text)
@@ -407,7 +405,7 @@ cdef struct TimedLine:
     int kind
 
 cdef struct GroupLines:
-    int32_t line, rules
+    int32_t line
     bint chosen
 
 cdef struct Scan:
@@ -463,7 +461,7 @@ cdef inline int key_kind(Config config, const uint8_t *key, Py_ssize_t size) noe
 
 cdef int add_group(Scan *scan, int32_t line) except -1:
     make_room(<void **>&scan.groups, &scan.group_room, scan.group_count, sizeof(GroupLines))
-    scan.groups[scan.group_count] = GroupLines(line=line, rules=0, chosen=False)
+    scan.groups[scan.group_count] = GroupLines(line=line, chosen=False)
     scan.group_count += 1
     return 0
 
@@ -569,7 +567,6 @@ cdef int scan_file(Scan *scan, Config config, const uint8_t *body, Py_ssize_t si
                 run_start = scan.agent_count
                 add_agent(scan, -1, 1)
             rule_seen = run_ended = True
-            scan.groups[scan.group_count - 1].rules += 1
             make_room(<void **>&scan.rules, &scan.rule_room, scan.rule_count, sizeof(RuleLine))
             scan.rules[scan.rule_count] = RuleLine(
                 start=<int32_t>value, size=<int32_t>(stop - value), line=number,
