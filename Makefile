@@ -45,11 +45,11 @@ clean:
 $(VENV)/installed: pyproject.toml setup.py src/manners/robots/_kernel.pyx
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --editable '.[all]'
+	$(BIN)/python -m pip install --quiet --editable '.[cli]'
 	@touch $@
 
 $(VENV)/tested: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --group test
+	$(BIN)/python -m pip install --quiet --editable '.[all]' --group test
 	@touch $@
 
 $(VENV)/checked: $(VENV)/tested
