@@ -42,7 +42,7 @@ clean:
 	rm -rf $(VENV) build dist site *.egg-info src/*.egg-info
 
 # The stamps say what is installed; a changed pyproject.toml installs again.
-$(VENV)/installed: pyproject.toml setup.py src/manners/robots/_kernel.pyx
+$(VENV)/installed: pyproject.toml setup.py src/manners/robots/_kernel.pyx src/manners/robots/_arrow.pxi
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --editable '.[cli]'

@@ -295,25 +295,31 @@ def match_path(url):
     return path if text[start] == 47 else "/" + path
 
 
+cdef inline Py_ssize_t written_origin(const uint8_t *url, Py_ssize_t size) noexcept nogil:
+    """How much of a URL is its origin, where it is written as `urls.origin` writes it; else 0."""
+    cdef Py_ssize_t start = 0, i
+    if size > 8 and memcmp(url, b"https://", 8) == 0:
+        start = 8
+    elif size > 7 and memcmp(url, b"http://", 7) == 0:
+        start = 7
+    i = start
+    while i < size and PLAIN_HOST[url[i]]:
+        i += 1
+    if start and start < i <= start + 253 and (
+        i == size or url[i] == 47 or url[i] == 63 or url[i] == 35
+    ):
+        return i
+    return 0
+
+
 def origin(url):
     """The scheme, host and port a URL belongs to, written in one way only."""
-    cdef Py_ssize_t size, start, i
+    cdef Py_ssize_t size
     if PyUnicode_Check(url) and PyUnicode_IS_COMPACT_ASCII(url):
-        text = <const uint8_t *>PyUnicode_DATA(url)
-        size = PyUnicode_GET_LENGTH(url)
-        start = 0
-        if size > 8 and memcmp(text, b"https://", 8) == 0:
-            start = 8
-        elif size > 7 and memcmp(text, b"http://", 7) == 0:
-            start = 7
-        i = start
-        while i < size and PLAIN_HOST[text[i]]:
-            i += 1
         # Most URLs are written as their origin is; the others are for the plain function.
-        if start and start < i <= start + 253 and (
-            i == size or text[i] == 47 or text[i] == 63 or text[i] == 35
-        ):
-            return PyUnicode_Substring(url, 0, i)
+        size = written_origin(<const uint8_t *>PyUnicode_DATA(url), PyUnicode_GET_LENGTH(url))
+        if size:
+            return PyUnicode_Substring(url, 0, size)
     return plain_origin(url)
 
 
@@ -1706,6 +1712,9 @@ cdef inline void count_trial() noexcept nogil:
 def planted():
     """The bug planted in this build, and how often a rule with `*` was tried."""
     return MANNERS_PLANTED, trials
+
+
+include "_arrow.pxi"
 
 
 def connect(**functions):

@@ -1,0 +1,151 @@
+"""Columns of URLs in Arrow memory: pyarrow, polars, DuckDB, pandas, and whatever else speaks it.
+
+Data comes in through the Arrow PyCapsule interface, from any object with `__arrow_c_array__` or
+`__arrow_c_stream__`, and goes out the same way. The kernel reads the memory where it lies; without
+the kernel, pyarrow reads it.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
+
+from manners._compiled import kernel
+from manners._text import to_text
+from manners.errors import InvalidURL, MissingExtra
+from manners.robots.dialects import Dialect
+from manners.robots.policy import Policy, parse
+from manners.urls import origin
+
+
+class ArrowArray(Protocol):
+    """An object that hands out one array, or one batch of a table."""
+
+    def __arrow_c_array__(self, requested_schema: object = None, /) -> tuple[object, object]:
+        """Schema and array, in capsules."""
+
+
+class ArrowStream(Protocol):
+    """An object that hands out a column or a table, chunk by chunk."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None, /) -> object:
+        """A stream, in a capsule."""
+
+
+ArrowData = ArrowArray | ArrowStream
+_MEANING = (False, True, None)
+
+
+class Answers:
+    """An answer for each row of a column: True, False, or None where there is none.
+
+    An Arrow array of booleans to whoever takes one; to Python, something to iterate over.
+
+    >>> answers = Answers(bytes([1, 0, 2]))
+    >>> list(answers), len(answers)
+    ([True, False, None], 3)
+    """
+
+    __slots__ = ("_codes",)
+
+    def __init__(self, codes: bytes) -> None:
+        self._codes = codes
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def __iter__(self) -> Iterator[bool | None]:
+        return (_MEANING[code] for code in self._codes)
+
+    def __repr__(self) -> str:
+        counts = (self._codes.count(code) for code in (1, 0, 2))
+        return "Answers({} allowed, {} disallowed, {} unknown)".format(*counts)
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """An Arrow array of booleans, null where there is no answer."""
+        if kernel is not None:
+            schema, array = kernel.arrow_booleans(self._codes)
+            return schema, array
+        pyarrow = _pyarrow()
+        exported: tuple[object, object] = pyarrow.array(list(self), pyarrow.bool_()).__arrow_c_array__()
+        return exported
+
+
+def allowed(urls: ArrowData, policy: Policy | Mapping[str, Policy]) -> Answers:
+    """Whether each URL of a column may be fetched.
+
+    With one policy, it decides for all. With policies by origin, each URL's origin decides which;
+    a URL without one has no answer, and neither has a null.
+
+    >>> import manners, pyarrow
+    >>> policy = manners.parse("User-agent: *\\nDisallow: /private/").policy("MyBot")
+    >>> urls = pyarrow.array(["https://example.com/", "https://example.com/private/x", None])
+    >>> pyarrow.array(allowed(urls, policy)).to_pylist()
+    [True, False, None]
+    """
+    if not isinstance(policy, Policy):
+        policy = {origin(key): each for key, each in policy.items()}
+    if kernel is not None:
+        return Answers(kernel.arrow_allowed(urls, policy))
+    return Answers(bytes(_code(url, policy) for url in _column(urls)))
+
+
+def policies(
+    files: ArrowData, agent: str, dialect: str | Dialect = "rfc9309"
+) -> dict[str, Policy]:
+    """The policies of many sites, from a table with the columns `origin` and `robots`.
+
+    `origin` is any URL of the site, `robots` the content of its robots.txt, as text or as binary.
+    A row without one of them is left out: what is not known has no policy.
+
+    >>> import pyarrow
+    >>> files = pyarrow.table({"origin": ["https://a.example"], "robots": ["User-agent: *"]})
+    >>> list(policies(files, agent="MyBot"))
+    ['https://a.example']
+    """
+    made = {}
+    for url, body in _rows(files):
+        if url is not None and body is not None:
+            site = origin(to_text(url))
+            made[site] = parse(body, dialect, url=site + "/robots.txt").policy(agent)
+    return made
+
+
+def _rows(files: ArrowData) -> list[tuple[bytes | None, bytes | None]]:
+    if kernel is not None:
+        rows: list[tuple[bytes | None, bytes | None]] = kernel.arrow_rows(files, "origin", "robots")
+        return rows
+    pyarrow = _pyarrow()
+    table = pyarrow.table(files)
+    columns = [table[name].cast(pyarrow.binary()).to_pylist() for name in ("origin", "robots")]
+    return list(zip(*columns, strict=True))
+
+
+# Without the kernel.
+
+
+def _code(url: bytes | None, policy: Policy | Mapping[str, Policy]) -> int:
+    if url is None:
+        return 2
+    text = to_text(url)
+    if isinstance(policy, Policy):
+        return policy.allowed(text)
+    try:
+        own = policy.get(origin(text))
+    except InvalidURL:
+        return 2
+    return 2 if own is None else own.allowed(text)
+
+
+def _column(urls: Any) -> list[bytes | None]:
+    pyarrow = _pyarrow()
+    chunked = hasattr(urls, "__arrow_c_stream__") and not hasattr(urls, "__arrow_c_array__")
+    column = pyarrow.chunked_array(urls) if chunked else pyarrow.array(urls)
+    values: list[bytes | None] = column.cast(pyarrow.binary()).to_pylist()
+    return values
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ModuleNotFoundError:
+        raise MissingExtra("pyarrow", "arrow") from None
+    return pyarrow
