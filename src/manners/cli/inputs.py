@@ -8,8 +8,7 @@ from typing import Annotated, BinaryIO
 import typer
 
 from manners.errors import MannersError
-from manners.robots.agents import product_token
-from manners.robots.dialects import Dialect, get
+from manners.robots.dialects import get
 from manners.robots.policy import Robots, parse
 
 RobotsOption = Annotated[
@@ -61,11 +60,6 @@ def open_input(source: str) -> BinaryIO:
     except OSError as error:
         raise Unusable(f"cannot read {source!r}: {error.strerror}") from None
     return file
-
-
-def agent_name(agent: str, dialect: Dialect) -> str:
-    """The agent as the dialect wants it: a header, or the token in it."""
-    return product_token(agent) or "*" if dialect.token_from_header else agent
 
 
 def warn(message: str) -> None:

@@ -297,7 +297,8 @@ def match_path(url):
 
 cdef inline Py_ssize_t written_origin(const uint8_t *url, Py_ssize_t size) noexcept nogil:
     """How much of a URL is its origin, where it is written as `urls.origin` writes it; else 0."""
-    cdef Py_ssize_t start = 0, i
+    cdef Py_ssize_t start = 0, i, digits
+    cdef int port = 0
     if size > 8 and memcmp(url, b"https://", 8) == 0:
         start = 8
     elif size > 7 and memcmp(url, b"http://", 7) == 0:
@@ -305,11 +306,17 @@ cdef inline Py_ssize_t written_origin(const uint8_t *url, Py_ssize_t size) noexc
     i = start
     while i < size and PLAIN_HOST[url[i]]:
         i += 1
-    if start and start < i <= start + 253 and (
-        i == size or url[i] == 47 or url[i] == 63 or url[i] == 35
-    ):
-        return i
-    return 0
+    if not (start and start < i <= start + 253):
+        return 0
+    if i < size and url[i] == 58:  # a port: no leading zero, and not the default
+        i += 1
+        digits = i
+        while i < size and i < digits + 5 and 48 <= url[i] <= 57:
+            port = 10 * port + url[i] - 48
+            i += 1
+        if i == digits or url[digits] == 48 or port > 65535 or port == (443 if start == 8 else 80):
+            return 0
+    return i if i == size or url[i] == 47 or url[i] == 63 or url[i] == 35 else 0
 
 
 def origin(url):

@@ -41,7 +41,7 @@ def command(
     more = None if urls_from is None else inputs.open_input(urls_from)
     read = inputs.read_robots(robots, dialect)
     agents = agent or ["*"]
-    policies = [read.policy(inputs.agent_name(name, read.dialect)) for name in agents]
+    policies = [read.policy(read.dialect.own_name(name)) for name in agents]
     wanted = _all_urls(given, more)
     if json:
         lines = _json(wanted, policies)

@@ -29,7 +29,7 @@ def command(
 ) -> int:
     """Explain a verdict: the file as read, the groups, every rule that matches, the winner."""
     read = inputs.read_robots(robots, dialect)
-    policy = read.policy(inputs.agent_name(agent, read.dialect))
+    policy = read.policy(read.dialect.own_name(agent))
     verdict = policy.check(url)
     lines = list(read_lines(read.body, read.dialect, read.url))
     if json:

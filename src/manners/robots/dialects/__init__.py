@@ -4,12 +4,12 @@ Where implementations disagree, RFC 9309 is the default and another reading is a
 engine never asks which dialect it has; it does what the fields below say.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from manners import _family
-from manners.robots.agents import Select
+from manners.robots.agents import WILDCARD, Select, product_token
 
 DEFAULT = "rfc9309"
 
@@ -99,6 +99,18 @@ class Dialect:
     def but(self, **changes: Any) -> "Dialect":
         """The same dialect with some fields changed."""
         return replace(self, **changes)
+
+    def own_name(self, agent: str | Sequence[str]) -> str | Sequence[str]:
+        """The agent as this dialect wants it: as it is, or the token in a header.
+
+        >>> get("google").own_name("MyBot/1.0 (+https://example.com/bot)")
+        'MyBot'
+        """
+        if not self.token_from_header:
+            return agent
+        if isinstance(agent, str):
+            return product_token(agent) or WILDCARD
+        return [product_token(name) or WILDCARD for name in agent]
 
     def __hash__(self) -> int:
         return hash(self.name)
