@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from manners import robots as robots
     from manners import urls as urls
     from manners._compiled import KERNEL
+    from manners.cache.robots import AsyncRobotsCache, RobotsCache, check
     from manners.errors import InvalidURL, MannersError, MissingExtra
     from manners.robots.agents import product_token
     from manners.robots.dialects import Dialect
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KERNEL",
+    "AsyncRobotsCache",
     "Dialect",
     "Group",
     "InvalidURL",
@@ -37,8 +39,10 @@ __all__ = [
     "Policy",
     "Reason",
     "Robots",
+    "RobotsCache",
     "Rule",
     "Verdict",
+    "check",
     "lines",
     "parse",
     "product_token",
@@ -46,6 +50,7 @@ __all__ = [
 
 _HOME = {
     "KERNEL": "manners._compiled",
+    "AsyncRobotsCache": "manners.cache.robots",
     "Dialect": "manners.robots.dialects",
     "Group": "manners.robots.groups",
     "InvalidURL": "manners.errors",
@@ -54,8 +59,10 @@ _HOME = {
     "Policy": "manners.robots.policy",
     "Reason": "manners.robots.verdict",
     "Robots": "manners.robots.policy",
+    "RobotsCache": "manners.cache.robots",
     "Rule": "manners.robots.groups",
     "Verdict": "manners.robots.verdict",
+    "check": "manners.cache.robots",
     "lines": "manners.robots.lines",
     "parse": "manners.robots.policy",
     "product_token": "manners.robots.agents",

@@ -76,6 +76,31 @@ def robots_url(url: str) -> str:
     return origin(url) + "/robots.txt"
 
 
+def host(url: str) -> str:
+    """The host a URL belongs to, as `origin` writes it: what slots and delays go by.
+
+    >>> host("https://Example.COM:8443/a"), host("http://[::1]:80/")
+    ('example.com', '[::1]')
+    """
+    name = origin(url).partition("//")[2]
+    return name.partition("]")[0] + "]" if name.startswith("[") else name.partition(":")[0]
+
+
+def requestable(url: str) -> str:
+    """A URL as it goes over the wire: origin, path and query in ASCII, nothing else.
+
+    What may not stand in a request is percent-encoded; what is encoded already stays as it is.
+
+    >>> requestable("http://user:secret@Example.com/a b?ü=%20#top")
+    'http://example.com/a%20b?%C3%BC=%20'
+    """
+    path = _UNSAFE.sub(lambda found: b"%%%02X" % found[0][0], to_bytes(match_path(url)))
+    return origin(url) + path.decode("ascii")
+
+
+_UNSAFE = re.compile(rb"[^!$&-;=?-\[\]_a-z~%]")
+
+
 def _port(text: str, url: str) -> str:
     if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535):
         raise InvalidURL(without_credentials(url), "the port is not a number up to 65535")

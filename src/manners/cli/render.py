@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from manners._text import printable
+from manners.errors import InvalidURL
 from manners.robots.verdict import Verdict
 
 _COLOURS = {"green": "32", "red": "31", "yellow": "33", "bold": "1", "dim": "2"}
@@ -25,9 +26,13 @@ def as_json(value: object) -> str:
 
 def because(verdict: Verdict) -> str:
     """Why, in a few words."""
-    if verdict.rule is None:
-        return str(verdict.reason)
-    return f"line {verdict.line}: {printable(verdict.line_text.strip())}"
+    said = str(verdict.reason)
+    if verdict.rule is not None:
+        said = f"line {verdict.line}: {printable(verdict.line_text.strip())}"
+    if verdict.retrieval is None or verdict.retrieval.is_plain:
+        return said
+    told = str(verdict.retrieval)
+    return told if told.startswith(said) else f"{said}; {told}"
 
 
 def cell(verdict: Verdict, line: bool, width: int) -> str:
@@ -43,6 +48,48 @@ def verdict_line(verdict: Verdict) -> str:
     return (
         f"{cell(verdict, False, 10)}  {printable(verdict.url)}  {styled(because(verdict), 'dim')}"
     )
+
+
+def invalid_line(error: InvalidURL) -> str:
+    """A URL that cannot be asked about, on one line."""
+    return f"{styled('invalid-url', 'yellow')}  {printable(_cut(error.url))}  {error.problem}"
+
+
+def invalid_dict(error: InvalidURL) -> dict[str, object]:
+    """The same as plain values, ready for JSON."""
+    return {
+        "allowed": None,
+        "reason": "invalid-url",
+        "url": error.url,
+        "problem": error.problem,
+    }
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 2000 else text[:2000] + "…"
+
+
+class Progress:
+    """One line on a terminal that says how far the work is; nothing where nobody looks.
+
+    It stands on standard error, and only until there is something to print.
+    """
+
+    def __init__(self) -> None:
+        self._shows = sys.stderr.isatty()
+        self._shown = False
+
+    def say(self, text: str) -> None:
+        """Show this instead of what is shown."""
+        if self._shows:
+            print(f"\r\x1b[2K{text}", end="", file=sys.stderr, flush=True)
+            self._shown = True
+
+    def clear(self) -> None:
+        """Make room for something to print."""
+        if self._shown:
+            print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
+            self._shown = False
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

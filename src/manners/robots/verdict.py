@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from manners._text import printable
 from manners.robots.groups import Rule
@@ -39,6 +39,17 @@ class Reason(StrEnum):
     """The user chose not to ask this site's robots.txt."""
 
 
+class Retrieval(Protocol):
+    """How a file was retrieved; `str()` says it in a few words, beginning with the reason."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all went as it should, so that nobody needs to be told."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The retrieval as plain values, ready for JSON."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """Whether one agent may fetch one URL, and what decided it.
@@ -66,17 +77,20 @@ class Verdict:
     dialect: str = ""
     truncated: bool = False
     """True when the file was longer than what was read of it."""
-    retrieval: object | None = None
+    retrieval: Retrieval | None = None
     """How the file was retrieved, where this package retrieved it."""
 
     def __bool__(self) -> bool:
         return self.allowed
 
     def __str__(self) -> str:
-        said = f"{'allowed' if self.allowed else 'disallowed'}: {self.reason}"
-        if self.rule is None:
-            return said
-        return f"{said}, line {self.line}: {printable(self.rule.pattern)}"
+        said = str(self.reason)
+        if self.rule is not None:
+            said += f", line {self.line}: {printable(self.rule.pattern)}"
+        if self.retrieval is not None and not self.retrieval.is_plain:
+            told = str(self.retrieval)
+            said = told if told.startswith(said) else f"{said}; {told}"
+        return f"{'allowed' if self.allowed else 'disallowed'}: {said}"
 
     @property
     def line(self) -> int:
@@ -107,5 +121,5 @@ class Verdict:
             "path": self.path,
             "dialect": self.dialect,
             "truncated": self.truncated,
-            "retrieval": self.retrieval,
+            "retrieval": self.retrieval.to_dict() if self.retrieval else None,
         }

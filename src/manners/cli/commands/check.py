@@ -1,21 +1,29 @@
 """`manners check`: may this agent fetch these URLs?"""
 
-from collections.abc import Iterable, Iterator
-from typing import Annotated, BinaryIO
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
 from manners._text import printable
-from manners.cli import inputs, render
-from manners.robots.policy import Policy
+from manners.cli import UNDECIDED, inputs, render
+from manners.errors import InvalidURL
+from manners.robots.dialects import DEFAULT
+from manners.robots.verdict import Reason, Verdict
+
+if TYPE_CHECKING:
+    from manners.cache.robots import AsyncRobotsCache
+
+Answers = Iterator[tuple[str, list[Verdict] | InvalidURL]]
+"""For each URL the verdicts, one for each agent, or what is wrong about it."""
 
 
 def command(
-    robots: inputs.RobotsOption,
     urls: Annotated[
         list[str] | None,
         typer.Argument(metavar="[URL]...", help="What to check; none, or -: standard input."),
     ] = None,
+    robots: inputs.LiveRobotsOption = None,
     agent: Annotated[
         list[str] | None,
         typer.Option(
@@ -24,37 +32,51 @@ def command(
             help="Whose verdict; may be given several times (default *).",
         ),
     ] = None,
-    dialect: inputs.DialectOption = "rfc9309",
+    dialect: inputs.LiveDialectOption = None,
+    profile: inputs.ProfileOption = None,
+    like: inputs.LikeOption = None,
     urls_from: Annotated[
         str | None,
         typer.Option("--urls", metavar="FILE|-", help="A file of URLs, one a line."),
     ] = None,
+    allow_private: inputs.AllowPrivateOption = False,
+    timeout: inputs.TimeoutOption = None,
+    user_agent: inputs.UserAgentOption = None,
     json: inputs.JsonOption = False,
 ) -> int:
-    """Check URLs against a robots.txt: verdict, rule and line for each.
+    """Check URLs against their sites' robots.txt, or against one at hand.
 
-    Exit code 0 when all are allowed, 1 when one is not.
+    Verdict, rule and line for each. Exit code 0 when all are allowed, 1 when one is not, 3 when
+    one could not be decided.
     """
     given = urls or ([] if urls_from is not None else ["-"])
     if robots == "-" and "-" in [*given, urls_from]:
         raise inputs.Unusable("standard input cannot hold both the robots.txt and the URLs")
     more = None if urls_from is None else inputs.open_input(urls_from)
-    read = inputs.read_robots(robots, dialect)
     agents = agent or ["*"]
-    policies = [read.policy(read.dialect.own_name(name)) for name in agents]
     wanted = _all_urls(given, more)
-    if json:
-        lines = _json(wanted, policies)
-    elif len(policies) > 1:
-        lines = _table(wanted, policies, agents)
-    else:
-        lines = _list(wanted, policies[0])
-    all_allowed = True
-    for line, allowed in lines:
-        all_allowed &= allowed
-        # Somebody may be waiting for the answer before asking the next question.
-        print(line, flush=True)
-    return 0 if all_allowed else 1
+    if robots is not None:
+        if allow_private or any(each is not None for each in (profile, like, timeout, user_agent)):
+            raise inputs.Unusable(
+                "nothing is retrieved with --robots: leave out --profile, --like, "
+                "--allow-private, --timeout and --user-agent"
+            )
+        read_as = DEFAULT if dialect is None else dialect
+        return _print(_at_hand(wanted, robots, read_as, agents), agents, json)
+    cache = inputs.open_cache(
+        dialect=dialect,
+        profile=profile,
+        like=like,
+        allow_private=allow_private,
+        timeout=timeout,
+        user_agent=user_agent,
+    )
+    from manners._portal import portal
+
+    try:
+        return _print(_live(wanted, cache, agents), agents, json)
+    finally:
+        portal.run(cache.close())
 
 
 def _all_urls(given: list[str], more: BinaryIO | None) -> Iterator[str]:
@@ -68,32 +90,86 @@ def _all_urls(given: list[str], more: BinaryIO | None) -> Iterator[str]:
             yield from inputs.read_urls(more)
 
 
-def _list(urls: Iterable[str], policy: Policy) -> Iterator[tuple[str, bool]]:
-    for url in urls:
-        verdict = policy.check(url)
-        yield render.verdict_line(verdict), verdict.allowed
+def _at_hand(urls: Iterable[str], robots: str, dialect: str, agents: list[str]) -> Answers:
+    """Answers by one file for all URLs."""
+    read = inputs.read_robots(robots, dialect)
+    policies = [read.policy(read.dialect.own_name(name)) for name in agents]
+    return ((url, [policy.check(url) for policy in policies]) for url in urls)
 
 
-def _json(urls: Iterable[str], policies: list[Policy]) -> Iterator[tuple[str, bool]]:
-    """URL by URL, and for each URL agent by agent, in the order given."""
-    for url in urls:
-        for policy in policies:
-            verdict = policy.check(url)
-            yield render.as_json(verdict.to_dict()), verdict.allowed
+def _live(urls: Iterable[str], cache: "AsyncRobotsCache", agents: list[str]) -> Answers:
+    """Answers by the file of each URL's own site."""
+    from manners.cli.live import sites
+
+    warned: set[str] = set()
+    for url, site in sites(urls, cache, render.Progress()):
+        if isinstance(site, InvalidURL):
+            yield url, site
+            continue
+        verdicts = [site.check(url, agent) for agent in agents]
+        where, warning = site.outcome.url, _warning(verdicts[0], site.outcome.note)
+        if warning and where not in warned and len(warned) < _MAX_WARNINGS:
+            warned.add(where)
+            inputs.warn(f"{printable(where)}: {warning}")
+        yield url, verdicts
 
 
-def _table(
-    urls: Iterable[str], policies: list[Policy], agents: list[str]
-) -> Iterator[tuple[str, bool]]:
-    """An agent a column, a URL a row; the URL last, because nobody knows how long it is."""
-    shown = [printable(agent) for agent in agents]
-    widths = [max(len(agent), len("disallowed, line 99999")) for agent in shown]
-    header = "  ".join([*map(str.ljust, shown, widths), "URL"])
-    yield render.styled(header, "bold"), True
-    for url in urls:
-        verdicts = [policy.check(url) for policy in policies]
+def _warning(verdict: Verdict, note: str) -> str:
+    if verdict.reason is Reason.TOO_LARGE:
+        return "larger than the profile reads: everything is allowed"
+    if verdict.reason is Reason.TOO_MANY_RULES:
+        return "more rules than the dialect reads: everything is allowed"
+    if note == "refused address":
+        return "a private or local address; --allow-private asks it all the same"
+    return ""
+
+
+_MAX_WARNINGS = 1000
+
+
+def _print(answers: Answers, agents: list[str], json: bool) -> int:
+    undecided = disallowed = False
+    show: Callable[[str, list[Verdict] | InvalidURL], str]
+    if json:
+        show = _as_json
+    elif len(agents) > 1:
+        # An agent a column, a URL a row; the URL last, because nobody knows how long it is.
+        shown = [printable(agent) for agent in agents]
+        widths = [max(len(agent), len("disallowed, line 99999")) for agent in shown]
+        print(render.styled("  ".join([*map(str.ljust, shown, widths), "URL"]), "bold"), flush=True)
+
+        def show(url: str, answer: list[Verdict] | InvalidURL) -> str:
+            return _row(url, answer, widths)
+    else:
+        show = _line
+    for url, answer in answers:
+        if isinstance(answer, InvalidURL):
+            undecided = True
+        else:
+            disallowed |= not all(answer)
+        # Somebody may be waiting for the answer before asking the next question.
+        print(show(url, answer), flush=True)
+    return UNDECIDED if undecided else int(disallowed)
+
+
+def _line(_: str, answer: list[Verdict] | InvalidURL) -> str:
+    if isinstance(answer, InvalidURL):
+        return render.invalid_line(answer)
+    return render.verdict_line(answer[0])
+
+
+def _row(url: str, answer: list[Verdict] | InvalidURL, widths: list[int]) -> str:
+    if isinstance(answer, InvalidURL):
+        cells = [render.styled("invalid-url".ljust(width), "yellow") for width in widths]
+    else:
         cells = [
-            render.cell(verdict, True, width)
-            for verdict, width in zip(verdicts, widths, strict=True)
+            render.cell(verdict, True, width) for verdict, width in zip(answer, widths, strict=True)
         ]
-        yield "  ".join([*cells, printable(url)]), all(verdicts)
+    return "  ".join([*cells, printable(url)])
+
+
+def _as_json(_: str, answer: list[Verdict] | InvalidURL) -> str:
+    """URL by URL, and for each URL agent by agent, in the order given."""
+    if isinstance(answer, InvalidURL):
+        return render.as_json(render.invalid_dict(answer))
+    return "\n".join(render.as_json(verdict.to_dict()) for verdict in answer)

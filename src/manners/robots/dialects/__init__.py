@@ -87,6 +87,10 @@ class Dialect:
     max_rules: int | None
     """A file with more rules than this allows everything."""
 
+    # How its document has files retrieved.
+    profile: str
+    """The profile that goes with it: what `--like` sets besides."""
+
     def __post_init__(self) -> None:
         for name, known in _KNOWN_VALUES.items():
             if getattr(self, name) not in known:

@@ -11,4 +11,6 @@ DIALECT = RFC9309.but(
     own_key=agents.whole_key,
     # "Partial match: User-agent contains rule or rule contains user-agent".
     select=agents.exact_then_partial,
+    # "If robots.txt check fails: Defaults to allowed (fail open)".
+    profile="open",
 )

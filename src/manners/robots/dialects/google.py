@@ -28,4 +28,6 @@ DIALECT = RFC9309.but(
     index_html=True,
     # Nothing in the matcher treats /robots.txt apart.
     robots_txt_allowed=False,
+    # Google's documentation for site owners says how it retrieves.
+    profile="google",
 )

@@ -50,4 +50,6 @@ DIALECT = Dialect(
     # Whether a file is the right one for a URL is for the caller to know.
     own_server_only=False,
     max_rules=None,
+    # Section 2.3, "Access Method", and section 2.4, "Caching".
+    profile="rfc9309",
 )

@@ -25,4 +25,6 @@ DIALECT = RFC9309.but(
     normalise_path=patterns.scanner_path,
     # "규칙 수: 최대 1000 … 규칙 초과 시 → allow-all (경고 로그)".
     max_rules=1000,
+    # "실패(404/410/5xx/네트워크): 10분 (allow-all 유지)": every failure allows everything.
+    profile="open",
 )

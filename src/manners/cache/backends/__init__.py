@@ -1,0 +1,1 @@
+"""Where entries are kept, one file each."""

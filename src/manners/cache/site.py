@@ -1,0 +1,98 @@
+"""What is known of a site's robots.txt right now, ready to be asked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from manners.cache.entry import Entry
+from manners.retrieval.charset import in_utf8
+from manners.retrieval.outcome import Availability, Outcome
+from manners.retrieval.profiles import Profile
+from manners.robots.dialects import Dialect
+from manners.robots.lines import truncate
+from manners.robots.policy import Robots, parse
+from manners.robots.verdict import Reason, Verdict
+from manners.urls import robots_url
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What a site's robots.txt says at one moment, and how that is known.
+
+    >>> site = Site(parse("User-agent: *\\nDisallow: /a"), Outcome(Availability.AVAILABLE, "200"))
+    >>> site.allowed("https://example.com/a", agent="MyBot")
+    False
+    """
+
+    robots: Robots
+    """The file; an empty one where there is none, or where it does not count."""
+    outcome: Outcome
+    """How the last retrieval went."""
+    reason: Reason | None = None
+    """Why the file, or the lack of it, decides as it does; None when it simply decides."""
+    everything: bool | None = None
+    """What holds for every URL; None when the rules of the file decide."""
+    entry: Entry | None = None
+    """What is kept of it."""
+
+    def check(self, url: str, agent: str | Sequence[str]) -> Verdict:
+        """Whether the agent may fetch the URL, and why."""
+        verdict = self.robots.policy(self.robots.dialect.own_name(agent)).check(url)
+        if verdict.reason is Reason.ROBOTS_TXT_ITSELF:
+            return replace(verdict, retrieval=self.outcome)
+        return replace(
+            verdict,
+            allowed=verdict.allowed if self.everything is None else self.everything,
+            reason=self.reason or verdict.reason,
+            truncated=verdict.truncated or not self.outcome.complete,
+            retrieval=self.outcome,
+        )
+
+    def allowed(self, url: str, agent: str | Sequence[str]) -> bool:
+        """Whether the agent may fetch the URL."""
+        if self.everything is not None:
+            return self.check(url, agent).allowed
+        return self.robots.policy(self.robots.dialect.own_name(agent)).allowed(url)
+
+
+class Held:
+    """An entry and the file parsed from it, as the memory tier holds them."""
+
+    __slots__ = ("_nothing", "entry", "fresh_until", "is_plain", "profile", "refresh_at", "robots")
+
+    def __init__(self, entry: Entry, dialect: Dialect, profile: Profile) -> None:
+        self.entry, self.profile = entry, profile
+        self.fresh_until, self.refresh_at = entry.fresh_until, entry.refresh_at
+        url = robots_url(entry.origin)
+        self._nothing = parse(b"", dialect, url)
+        self.robots = self._nothing
+        if entry.body is not None:
+            self.robots = _parsed(entry.body, entry.charset, dialect, url, profile)
+        self.is_plain = entry.outcome.is_plain and not self._is_too_large
+        """Whether the rules of the file decide, now and for as long as the entry is fresh."""
+
+    @property
+    def _is_too_large(self) -> bool:
+        return not self.entry.outcome.complete and self.profile.too_large == "allow"
+
+    def at(self, now: float) -> Site:
+        """What holds at a time: while a site is out of reach, that changes by itself."""
+        entry, profile = self.entry, self.profile
+        outcome = entry.outcome.but(age=max(now - entry.validated_at, 0.0))
+        if self.is_plain:
+            return Site(self.robots, outcome, entry=entry)
+        match outcome.availability:
+            case Availability.AVAILABLE:
+                return Site(self._nothing, outcome, Reason.TOO_LARGE, True, entry)
+            case Availability.UNAVAILABLE:
+                return Site(self._nothing, outcome, Reason.UNAVAILABLE, True, entry)
+        if entry.has_usable_copy(profile, now):
+            return Site(self.robots, outcome.but(copy=True), Reason.STALE_COPY, None, entry)
+        allows = profile.unreachable == "allow"
+        return Site(self._nothing, outcome, Reason.UNREACHABLE, allows, entry)
+
+
+def _parsed(body: bytes, charset: str, dialect: Dialect, url: str, profile: Profile) -> Robots:
+    text = in_utf8(body, charset)
+    if not dialect.size_limit and isinstance(text, bytes) and len(text) > profile.max_parsed:
+        text, _ = truncate(text, profile.max_parsed)  # the dialect knows no limit, the profile does
+    return parse(text, dialect, url, profile.max_parsed)

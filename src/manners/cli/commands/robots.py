@@ -1,0 +1,158 @@
+"""`manners robots`: a site's robots.txt, and how it was retrieved."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from manners._text import printable
+from manners.cli import UNDECIDED, inputs, render
+from manners.robots.lines import read_lines
+
+if TYPE_CHECKING:
+    from manners.cache.site import Site
+
+_SHOWN = 10
+"""How many groups, sitemaps and problems are listed for people; JSON has all."""
+_EXIT = {"available": 0, "unavailable": 1, "unreachable": UNDECIDED}
+
+
+def command(
+    url: Annotated[str, typer.Argument(metavar="URL", help="Any URL of the site.")],
+    dialect: inputs.LiveDialectOption = None,
+    profile: inputs.ProfileOption = None,
+    like: inputs.LikeOption = None,
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", metavar="FILE", help="Write the file as it was received."),
+    ] = None,
+    allow_private: inputs.AllowPrivateOption = False,
+    timeout: inputs.TimeoutOption = None,
+    user_agent: inputs.UserAgentOption = None,
+    json: inputs.JsonOption = False,
+) -> int:
+    """Retrieve a site's robots.txt, and show how that went and what is in it.
+
+    Exit code 0 when there is one, 1 when there is none, 3 when the site cannot be reached.
+    """
+    from manners._portal import portal
+
+    cache = inputs.open_cache(
+        dialect=dialect,
+        profile=profile,
+        like=like,
+        allow_private=allow_private,
+        timeout=timeout,
+        user_agent=user_agent,
+    )
+    try:
+        site = portal.run(cache.get(url))
+    finally:
+        portal.run(cache.close())
+    if json:
+        print(render.as_json(_as_dict(site)))
+    else:
+        print("\n".join(_lines(site)))
+    if save is not None:
+        _save(site, save)
+    return _EXIT[site.outcome.availability]
+
+
+def _save(site: "Site", path: Path) -> None:
+    body = site.entry.body if site.entry else None
+    if body is None:
+        inputs.warn(f"nothing to save: {site.outcome}")
+        return
+    try:
+        path.write_bytes(body)
+    except OSError as error:
+        raise inputs.Unusable(f"cannot write {str(path)!r}: {error.strerror}") from None
+
+
+def _lines(site: "Site") -> list[str]:
+    outcome, robots = site.outcome, site.robots
+    rows: list[tuple[str, str]] = [
+        ("result", f"{outcome}, {outcome.seconds:.2f} s, profile {outcome.profile}")
+    ]
+    rows += [
+        ("hops" if number == 0 else "", f"{hop.status or hop.cause}  {hop.url}")
+        for number, hop in enumerate(outcome.hops)
+    ]
+    rows.append(("fresh", _fresh(site)))
+    if outcome.is_plain:
+        cut = "" if outcome.complete else ", and that is not all of it"
+        charset = outcome.charset or "none named, read as utf-8"
+        rows.append(("size", _count(outcome.bytes, "byte") + cut))
+        rows.append(("charset", charset))
+        groups = [
+            f"{', '.join(group.agents)} (line {group.line}): {_count(len(group.rules), 'rule')}"
+            for group in robots.groups
+        ]
+        rows += _listed("groups", groups)
+        rows += _listed("sitemaps", [sitemap.url for sitemap in robots.sitemaps])
+        rows += _listed(
+            "problems",
+            [
+                f"line {each['line']}: {', '.join(each['problems'])}: {each['text']}"
+                for each in _problems(site)
+            ],
+        )
+    return [
+        render.styled(printable(outcome.url), "bold"),
+        *(f"  {name:<9} {printable(text)}" for name, text in rows),
+    ]
+
+
+def _listed(title: str, items: list[str]) -> list[tuple[str, str]]:
+    if not items:
+        return [(title, "none")]
+    shown = [f"{len(items)}"] if len(items) > _SHOWN else []
+    shown += items[:_SHOWN]
+    if len(items) > _SHOWN:
+        shown.append(f"and {len(items) - _SHOWN} more; --json has them all")
+    return [(title if number == 0 else "", text) for number, text in enumerate(shown)]
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+
+
+def _fresh(site: "Site") -> str:
+    from manners.retrieval.outcome import duration
+
+    if site.entry is None:
+        return ""
+    until = site.entry.fresh_until
+    clock = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(until))
+    return f"for {duration(until - site.outcome.at)}, until {clock} UTC"
+
+
+def _problems(site: "Site") -> list[dict[str, Any]]:
+    robots = site.robots
+    return [
+        {"line": line.number, "problems": list(line.problems), "text": line.text[:200]}
+        for line in read_lines(robots.body, robots.dialect, robots.url)
+        if line.problems
+    ]
+
+
+def _as_dict(site: "Site") -> dict[str, Any]:
+    robots = site.robots
+    return {
+        "url": site.outcome.url,
+        "outcome": site.outcome.to_dict(),
+        "fresh_until": site.entry.fresh_until if site.entry else None,
+        "dialect": robots.dialect.name,
+        "truncated": robots.truncated or not site.outcome.complete,
+        "groups": [
+            {
+                "agents": list(group.agents),
+                "line": group.line,
+                "rules": [rule._asdict() for rule in group.rules],
+            }
+            for group in robots.groups
+        ],
+        "sitemaps": [sitemap._asdict() for sitemap in robots.sitemaps],
+        "problems": _problems(site),
+    }

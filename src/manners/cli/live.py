@@ -1,0 +1,74 @@
+"""Sites asked while the command runs: many side by side, answers in the order of the questions."""
+
+import queue
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+from manners._portal import portal
+from manners.errors import InvalidURL
+from manners.urls import origin
+
+if TYPE_CHECKING:
+    from manners.cache.robots import AsyncRobotsCache
+    from manners.cache.site import Site
+    from manners.cli.render import Progress
+
+_AHEAD = 1000
+"""How many URLs are read before the first of them is answered."""
+_PATIENCE = 0.5
+"""Seconds of silence, after which somebody who watches is told what is being waited for."""
+
+
+def sites(
+    urls: Iterable[str], cache: "AsyncRobotsCache", progress: "Progress"
+) -> Iterator[tuple[str, "Site | InvalidURL"]]:
+    """Each URL with what its site says, or with what is wrong about it."""
+    ahead: queue.Queue[tuple[str, Site | InvalidURL | Future[Site]] | BaseException | None]
+    ahead = queue.Queue(_AHEAD)
+    # URLs are read in a thread of their own: whoever types them waits for an answer before the
+    # next question, and whoever pipes them in wants many sites asked at once.
+    threading.Thread(target=_read, args=(urls, cache, ahead), daemon=True).start()
+    done = 0
+    while (item := ahead.get()) is not None:
+        if isinstance(item, BaseException):
+            raise item
+        url, answer = item
+        if isinstance(answer, Future):
+            while not _is_done(answer):
+                waiting = f"waiting for {origin(url)}, {ahead.qsize()} URLs behind it"
+                progress.say(f"{done} checked, {waiting}")
+            answer = answer.result()
+        progress.clear()
+        yield url, answer
+        done += 1
+
+
+def _is_done(future: "Future[Site]") -> bool:
+    try:
+        future.exception(_PATIENCE)
+    except TimeoutError:
+        return future.done()
+    return True
+
+
+def _read(
+    urls: Iterable[str],
+    cache: "AsyncRobotsCache",
+    ahead: "queue.Queue[tuple[str, Site | InvalidURL | Future[Site]] | BaseException | None]",
+) -> None:
+    try:
+        for url in urls:
+            try:
+                now = time.time()
+                held = cache.fresh(origin(url), now)
+            except InvalidURL as error:
+                ahead.put((url, error))
+                continue
+            ahead.put((url, held.at(now) if held else portal.submit(cache.get(url))))
+    except BaseException as error:
+        ahead.put(error)
+    else:
+        ahead.put(None)

@@ -1,0 +1,109 @@
+"""The guard: which addresses a request may go to.
+
+Whoever can name a URL could otherwise make this program ask for things that only it can reach: the
+machine itself, its network, the metadata service of its cloud. Names are looked up once; every
+address of the answer is judged; and the connection goes to an address that was judged. IP literals
+take the same way, however they are written.
+"""
+
+import re
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+REFUSED = tuple(
+    ip_network(block)
+    for block in (
+        "0.0.0.0/8",  # this network (RFC 791)
+        "10.0.0.0/8",  # private (RFC 1918)
+        "100.64.0.0/10",  # shared by carriers (RFC 6598)
+        "127.0.0.0/8",  # this machine (RFC 1122)
+        "169.254.0.0/16",  # link-local (RFC 3927), and the metadata services of clouds
+        "172.16.0.0/12",  # private (RFC 1918)
+        "192.0.0.0/24",  # protocol assignments (RFC 6890)
+        "192.168.0.0/16",  # private (RFC 1918)
+        "198.18.0.0/15",  # benchmarks (RFC 2544)
+        "224.0.0.0/4",  # multicast (RFC 5771)
+        "240.0.0.0/4",  # reserved (RFC 1112), and broadcast
+        "::/128",  # unspecified (RFC 4291)
+        "::1/128",  # this machine (RFC 4291)
+        "fc00::/7",  # private (RFC 4193)
+        "fe80::/10",  # link-local (RFC 4291)
+        "ff00::/8",  # multicast (RFC 4291)
+    )
+)
+_NAT64 = ip_network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
+_NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+").fullmatch
+_NO_SUCH_NUMBER = 1 << 40  # more than any part of an address may be
+
+
+def refuses(host: str) -> bool:
+    """Whether what is written in a URL is reason enough, before anything is looked up.
+
+    This machine's name is refused, and so are numbers that another reader, such as a proxy, may
+    take for another address: `010.0.0.1` is 8.0.0.1 for some and 10.0.0.1 for others. No
+    top-level domain is a number.
+
+    >>> refuses("127.1"), refuses("localhost."), refuses("example.com"), refuses("8.8.8.8")
+    (True, True, False, False)
+    """
+    name = host.rstrip(".").lower()
+    address = literal(name)
+    if address is None:
+        last = name.rpartition(".")[2]
+        return last == "localhost" or _NUMBER(last) is not None  # RFC 6761 section 6.3
+    return is_refused(address) or (address.version == 4 and str(address) != name)
+
+
+def is_refused(address: IPv4Address | IPv6Address) -> bool:
+    """Whether an address is out of bounds, also when it is an IPv4 address inside an IPv6 one.
+
+    >>> is_refused(ip_address("::ffff:10.0.0.1")), is_refused(ip_address("93.184.215.14"))
+    (True, False)
+    """
+    inner = _inner(address)
+    if inner is not None and is_refused(inner):
+        return True
+    return any(address in block for block in REFUSED if block.version == address.version)
+
+
+def _inner(address: IPv4Address | IPv6Address) -> IPv4Address | None:
+    """The IPv4 address that packets to an IPv6 address would end up at."""
+    if isinstance(address, IPv4Address):
+        return None
+    if address in _NAT64:
+        return IPv4Address(int(address) & 0xFFFF_FFFF)
+    return address.ipv4_mapped or address.sixtofour
+
+
+def literal(host: str) -> IPv4Address | IPv6Address | None:
+    """The address that a host is, however it is written; None when it is a name.
+
+    As browsers and the C library read them: one to four numbers, decimal, octal or hexadecimal,
+    the last one filling what is left.
+
+    >>> literal("0x7f.1"), literal("2130706433"), literal("[::1]"), literal("example.com")
+    (IPv4Address('127.0.0.1'), IPv4Address('127.0.0.1'), IPv6Address('::1'), None)
+    """
+    host = host.rstrip(".")
+    if host.startswith("["):
+        host = host[1:-1]
+    if ":" in host:
+        try:
+            return ip_address(host)
+        except ValueError:
+            return None
+    parts = host.split(".")
+    if len(parts) > 4 or not all(map(_NUMBER, parts)):
+        return None
+    *first, last = map(_number, parts)
+    if any(number > 255 for number in first) or last >= 256 ** (4 - len(first)):
+        return None
+    return IPv4Address(last + sum(part << 8 * (3 - place) for place, part in enumerate(first)))
+
+
+def _number(text: str) -> int:
+    base = 16 if text[:2] in ("0x", "0X") else 8 if text[0] == "0" else 10
+    digits = text[2 if base == 16 else 0 :].lstrip("0") or "0"  # any number of zeros may lead
+    try:
+        return int(digits, base) if len(digits) < 16 else _NO_SUCH_NUMBER
+    except ValueError:  # an 8 or a 9 in an octal number
+        return _NO_SUCH_NUMBER

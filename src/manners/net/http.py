@@ -1,0 +1,370 @@
+"""HTTP on aiohttp: one request, bounded in time and size, never to a refused address.
+
+Whatever goes wrong between here and the server comes back as `Unreachable`, with the cause in a
+few words of ours.
+"""
+
+import asyncio
+import base64
+import errno
+import socket
+import ssl
+import time
+import zlib
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from manners.errors import MissingExtra
+from manners.net import guard
+from manners.net.messages import Get, Response, Unreachable
+from manners.urls import host, origin, requestable
+
+try:
+    import aiohttp
+    from aiohttp.abc import AbstractResolver, ResolveResult
+    from yarl import URL
+except ModuleNotFoundError as error:
+    if error.name not in ("aiohttp", "yarl"):
+        raise
+    raise MissingExtra("aiohttp", "crawl") from None
+
+if TYPE_CHECKING:
+    from aiohttp.connector import AddrInfoType
+
+_CHUNK = 65_536
+_MEMBERS = 100
+"""Streams in one gzip body: more than one is rare, an endless row of empty ones an attack."""
+_LOOK_UPS = 64
+"""Look-ups at a time: a name server that does not answer blocks a thread, and nobody else."""
+
+
+class Http:
+    """Sends requests. Made anywhere, used in one event loop, closed there.
+
+    `auth` is a name and a password for each origin that asks for them; they go nowhere else.
+    With `proxy`, the proxy looks up names, so that the guard sees only what is written in the URL.
+    A `resolver` that is passed stays open; whoever made it closes it.
+    """
+
+    def __init__(
+        self,
+        *,
+        user_agent: str,
+        allow_private: bool = False,
+        proxy: str | None = None,
+        ca_file: str | None = None,
+        auth: Mapping[str, tuple[str, str]] | None = None,
+        connections: int = 256,
+        keep_alive: bool = False,
+        resolver: AbstractResolver | None = None,
+    ) -> None:
+        self.allow_private = allow_private
+        self._user_agent, self._proxy = user_agent, proxy
+        self._tls = ssl.create_default_context(cafile=ca_file)  # here, where a wrong file is seen
+        self._auth = {origin(url): _basic(*pair) for url, pair in (auth or {}).items()}
+        self._connections, self._keep_alive = connections, keep_alive
+        self._resolver = resolver
+        self._opened: _Opened | None = None
+
+    async def send(self, get: Get) -> Response | Unreachable:
+        """Send a request and read the reply, as far as it may be read."""
+        start = time.monotonic()
+        url = requestable(get.url)  # what is judged is what is sent
+        if not self.allow_private and guard.refuses(host(url)):
+            return Unreachable("refused address", time.monotonic() - start)
+        session = self._open()
+        try:
+            async with asyncio.timeout(get.total):
+                return await self._exchange(session, url, get, start)
+        except _FAILURES as failure:
+            return Unreachable(self._cause(failure), time.monotonic() - start)
+
+    async def close(self) -> None:
+        """Close what is open. Another request opens it again."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.session.close()
+            if self._resolver is None:
+                await opened.resolver.close()
+
+    async def _exchange(
+        self, session: aiohttp.ClientSession, url: str, get: Get, start: float
+    ) -> Response:
+        headers = {
+            "Accept-Encoding": "gzip, deflate",
+            **self._auth.get(origin(url), {}),
+            **get.headers,
+        }
+        async with session.get(
+            URL(url, encoded=True),
+            headers=headers,
+            allow_redirects=False,
+            proxy=self._proxy,
+            timeout=aiohttp.ClientTimeout(sock_connect=get.connect, sock_read=get.read),
+        ) as reply:
+            if reply.status == 407 and self._proxy is not None:
+                raise _ProxyFailed  # RFC 9110 section 15.5.8: the proxy speaks, not the site
+            found = {name.lower(): ", ".join(reply.headers.getall(name)) for name in reply.headers}
+            body, complete = b"", True
+            if 200 <= reply.status < 300:
+                body, complete = await _read(reply, get.max_bytes)
+            if not complete:
+                reply.close()  # the rest is never read
+            return Response(reply.status, found, body, complete, time.monotonic() - start)
+
+    def _open(self) -> aiohttp.ClientSession:
+        loop = asyncio.get_running_loop()
+        if self._opened is None:
+            resolver = self._resolver or _Resolver()
+            guarded = not self.allow_private and self._proxy is None
+            connector = aiohttp.TCPConnector(
+                limit=self._connections,
+                force_close=not self._keep_alive,
+                use_dns_cache=False,  # one look-up for each connection, judged and used
+                resolver=_GuardedResolver(resolver, guarded),
+                socket_factory=_guarded_socket if guarded else None,
+                ssl=self._tls,
+            )
+            session = aiohttp.ClientSession(
+                connector=connector,
+                headers={"User-Agent": self._user_agent},
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+                trust_env=False,
+                middlewares=() if self._keep_alive else (_once,),
+            )
+            self._opened = _Opened(loop, session, resolver)
+        elif self._opened.loop is not loop:
+            raise RuntimeError("in use in another event loop: close it there, or make one for each")
+        return self._opened.session
+
+    def _cause(self, failure: BaseException) -> str:
+        """Why there is no answer, in a few words."""
+        if self._proxy is not None and isinstance(failure, aiohttp.ClientConnectorDNSError):
+            return "proxy failed"  # its name is the only one that is looked up here
+        return _cause(failure)
+
+
+class _Opened(NamedTuple):
+    """What a request needs, and the event loop it belongs to."""
+
+    loop: asyncio.AbstractEventLoop
+    session: aiohttp.ClientSession
+    resolver: AbstractResolver
+
+
+def _basic(name: str, password: str) -> dict[str, str]:
+    """The header that says who asks (RFC 7617)."""
+    if ":" in name:
+        raise ValueError("a name with a colon cannot be told from its password")
+    pair = base64.b64encode(f"{name}:{password}".encode())
+    return {"Authorization": f"Basic {pair.decode()}"}
+
+
+async def _once(
+    request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+) -> aiohttp.ClientResponse:
+    """Send a request one time: when the connection is lost, aiohttp would send it again."""
+    try:
+        return await handler(request)
+    except aiohttp.ClientConnectorError:
+        raise
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as lost:
+        raise _Lost from lost
+
+
+class _Lost(aiohttp.ClientError):
+    """A connection that ended before the answer."""
+
+
+class _ProxyFailed(aiohttp.ClientError):
+    """A proxy that answered for itself."""
+
+
+# Where a request may go.
+
+
+class _Refused(OSError):
+    """An address that the guard refuses."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(errno.EACCES, f"{address}: refused address")
+
+
+class _Resolver(AbstractResolver):
+    """The system's look-up, in threads of its own."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(_LOOK_UPS, "manners-look-up")
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        found = await asyncio.get_running_loop().run_in_executor(
+            self._threads, _look_up, host, port, family
+        )
+        return [
+            ResolveResult(
+                hostname=host,
+                host=str(address[0]),
+                port=int(address[1]),
+                family=kind,
+                proto=protocol,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for kind, _, protocol, _, address in found
+        ]
+
+    async def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _look_up(host: str, port: int, family: socket.AddressFamily) -> list[Any]:
+    flags = socket.AI_ADDRCONFIG
+    try:
+        return socket.getaddrinfo(host, port, family=family, type=socket.SOCK_STREAM, flags=flags)
+    except UnicodeError:  # a label that is empty, or too long
+        raise socket.gaierror(socket.EAI_NONAME, "not a host name") from None
+
+
+class _GuardedResolver(AbstractResolver):
+    """Refuses a name when one of its addresses is refused."""
+
+    def __init__(self, resolver: AbstractResolver, guarded: bool) -> None:
+        self._resolver, self._guarded = resolver, guarded
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        found = await self._resolver.resolve(host, port, family)
+        for each in found if self._guarded else ():
+            if guard.is_refused(ip_address(each["host"].partition("%")[0])):
+                raise _Refused(each["host"])
+        if not found:
+            raise socket.gaierror(socket.EAI_NONAME, "no address")
+        return found
+
+    async def close(self) -> None:
+        await self._resolver.close()
+
+
+def _guarded_socket(address: "AddrInfoType") -> socket.socket:
+    """The last gate: it sees the very address that is about to be connected to."""
+    family, kind, protocol, _, where = address
+    if guard.is_refused(ip_address(str(where[0]).partition("%")[0])):
+        raise _Refused(str(where[0]))
+    made = socket.socket(family, kind, protocol)
+    made.setblocking(False)
+    return made
+
+
+# What comes back.
+
+
+class _Unreadable(Exception):
+    """A body that cannot be decoded."""
+
+
+async def _read(reply: aiohttp.ClientResponse, limit: int) -> tuple[bytes, bool]:
+    """The body up to a limit, decompressed, and whether that is all of it."""
+    decode = _decoder(reply.headers.get("Content-Encoding", ""))
+    body = bytearray()
+    async for chunk in reply.content.iter_chunked(_CHUNK):
+        body += decode.feed(chunk, limit + 1 - len(body))
+        if len(body) > limit:
+            return bytes(body[:limit]), False
+    decode.end()
+    return bytes(body), True
+
+
+class _Plain:
+    """A body that is not compressed."""
+
+    def feed(self, chunk: bytes, room: int) -> bytes:
+        return chunk[:room]
+
+    def end(self) -> None:
+        pass
+
+
+class _Zipped(_Plain):
+    """A body in gzip or deflate, decompressed no further than there is room."""
+
+    def __init__(self, window: int) -> None:
+        self._window, self._members, self._fed = window, 0, False
+        self._inflate = zlib.decompressobj(window)
+        self._begun = b""
+
+    def feed(self, chunk: bytes, room: int) -> bytes:
+        if not self._fed:  # the first two bytes tell zlib from bare deflate, and they come together
+            chunk = self._begun = self._begun + chunk
+            if len(chunk) < 2:
+                return b""
+        out = bytearray()
+        while chunk and len(out) < room:
+            if self._inflate.eof:  # RFC 1952 section 2.2: one member may follow another
+                self._members += 1
+                if self._window < 0 or self._members >= _MEMBERS:
+                    raise _Unreadable
+                self._inflate = zlib.decompressobj(self._window)
+            try:
+                out += self._inflate.decompress(chunk, room - len(out))
+            except zlib.error:
+                # "deflate" is zlib (RFC 9110 section 8.4.1.2); some servers send it bare.
+                if self._fed or self._window != zlib.MAX_WBITS:
+                    raise
+                self._window = -zlib.MAX_WBITS
+                self._inflate = zlib.decompressobj(self._window)
+                continue
+            self._fed = True
+            chunk = self._inflate.unused_data if self._inflate.eof else b""
+        return bytes(out)
+
+    def end(self) -> None:
+        if self._begun and not self._inflate.eof:
+            raise _Unreadable
+
+
+def _decoder(encoding: str) -> _Plain:
+    match encoding.strip().lower():
+        case "" | "identity":
+            return _Plain()
+        case "gzip" | "x-gzip":
+            return _Zipped(zlib.MAX_WBITS | 16)
+        case "deflate":
+            return _Zipped(zlib.MAX_WBITS)
+    raise _Unreadable  # not offered, and not ours to guess
+
+
+_FAILURES = (aiohttp.ClientError, OSError, ValueError, zlib.error, _Unreadable)
+# The first that fits; the special before the general.
+_CAUSES: tuple[tuple[type[BaseException], str], ...] = (
+    (_Refused, "refused address"),
+    (TimeoutError, "timeout"),
+    (ssl.SSLError, "TLS error"),
+    (aiohttp.ClientSSLError, "TLS error"),
+    (aiohttp.ClientProxyConnectionError, "proxy failed"),
+    (aiohttp.ClientHttpProxyError, "proxy failed"),
+    (_ProxyFailed, "proxy failed"),
+    (aiohttp.ClientConnectorDNSError, "no such host"),
+    (ConnectionRefusedError, "connection refused"),
+    (aiohttp.ClientConnectorError, "cannot connect"),
+    (aiohttp.ClientPayloadError, "body cut short"),
+    (aiohttp.ServerDisconnectedError, "connection lost"),
+    (_Lost, "connection lost"),
+    (OSError, "connection lost"),
+    (aiohttp.ClientResponseError, "not HTTP"),
+    (_Unreadable, "bad content-encoding"),
+    (zlib.error, "bad content-encoding"),
+)
+
+
+def _cause(failure: BaseException) -> str:
+    """Why there is no answer, in a few words."""
+    below = getattr(failure, "os_error", failure)  # what aiohttp wrapped tells more
+    for kind, cause in _CAUSES:
+        if isinstance(below, kind) or isinstance(failure, kind):
+            return cause
+    return f"failed ({type(failure).__name__})"

@@ -1,0 +1,58 @@
+"""Requests and replies as values: what the layers above decide about, without a socket."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Get:
+    """One GET request, with everything that bounds it.
+
+    >>> Get("https://example.com/robots.txt").total
+    10.0
+    """
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    max_bytes: int = 1_048_576
+    """How much of the body is read, after decompression."""
+    connect: float = 2.0
+    """Seconds for one attempt to connect."""
+    read: float = 3.0
+    """Seconds without a byte."""
+    total: float = 10.0
+    """Seconds in all: look-up, connection, reply and body."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What a server answered. Header names are in lower case.
+
+    >>> Response(404).status
+    404
+    """
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    complete: bool = True
+    """False when the body is longer than what was asked for."""
+    seconds: float = 0.0
+    """How long it took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreachable:
+    """No answer, and why.
+
+    >>> Unreachable("timeout").cause
+    'timeout'
+    """
+
+    cause: str
+    """In a few words of ours, never in the server's."""
+    seconds: float = 0.0
+
+
+Send = Callable[[Get], Awaitable[Response | Unreachable]]
+"""Sends a request. Everything that can go wrong on the way is a value, not an exception."""

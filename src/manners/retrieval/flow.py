@@ -1,0 +1,166 @@
+"""Retrieving one robots.txt, as RFC 9309 section 2.3.1 describes it, touching no socket.
+
+A generator that yields requests and is sent replies. Whoever drives it decides how a request is
+sent: with a slot, through a proxy, from a script in a test.
+"""
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from urllib.parse import urljoin
+
+from manners.net.messages import Get, Response, Unreachable
+from manners.retrieval.outcome import Availability, Hop, Outcome
+from manners.retrieval.profiles import Profile
+from manners.urls import host, requestable
+
+_MATTER = (
+    *("age", "cache-control", "content-encoding", "content-type", "date", "etag", "expires"),
+    *("last-modified", "location", "retry-after"),
+)
+"""The headers an outcome keeps: what decided, what it was, and how long it is good for."""
+_HEADER = 1024
+"""Characters of a header that an outcome keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What is needed to ask whether a copy is still good: where it came from, and its marks."""
+
+    url: str
+    etag: str = ""
+    last_modified: str = ""
+
+    def conditions(self, url: str) -> dict[str, str]:
+        """The headers of a conditional request (RFC 9110 section 13.1); none elsewhere."""
+        if url != self.url:
+            return {}
+        made = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
+        return {name: value for name, value in made.items() if value}
+
+
+Flow = Generator[Get, Response | Unreachable, tuple[Outcome, bytes]]
+
+
+def retrieve(robots_url: str, profile: Profile, copy: Copy | None = None) -> Flow:
+    """The outcome, and the body when there is one.
+
+    >>> from manners.retrieval.profiles import get
+    >>> flow = retrieve("https://example.com/robots.txt", get("rfc9309"))
+    >>> next(flow).url
+    'https://example.com/robots.txt'
+    >>> try:
+    ...     flow.send(Response(404))
+    ... except StopIteration as end:
+    ...     print(end.value[0])
+    unavailable (404)
+    """
+    story = _Story(robots_url, profile)
+    url = robots_url
+    while True:
+        conditions = copy.conditions(url) if copy else {}
+        reply = yield story.ask(url, conditions)
+        story.add(url, reply)
+        match reply:
+            case Unreachable(cause):  # 2.3.1.4: "server or network errors"
+                return story.end(Availability.UNREACHABLE, cause)
+            case Response(status) if 200 <= status < 300:  # 2.3.1.1: "Successful Access"
+                return story.end(Availability.AVAILABLE, str(status))
+            case Response(304) if conditions:  # the copy is good, and the server is there
+                return story.end(Availability.AVAILABLE, "304", not_modified=True)
+            case Response(status, headers) if 300 <= status < 400 and status != 304:  # 2.3.1.2
+                target = _target(url, headers.get("location", ""))
+                if target is None:
+                    return story.end(
+                        Availability.UNREACHABLE, f"{status} without a usable Location"
+                    )
+                if refusal := story.refusal(target):
+                    return story.end(Availability.UNAVAILABLE, refusal)
+                url = target
+            # 2.3.1.3: "Unavailable" statuses are 400 to 499. A server that is asked too often is
+            # there, and so is its robots.txt: 429 is no permission.
+            case Response(status) if 400 <= status < 500 and status != 429:
+                return story.end(Availability.UNAVAILABLE, str(status))
+            case Response(status):
+                return story.end(Availability.UNREACHABLE, str(status))
+
+
+class _Story:
+    """What has happened so far."""
+
+    def __init__(self, robots_url: str, profile: Profile) -> None:
+        self.robots_url, self.profile = robots_url, profile
+        self.hops: list[Hop] = []
+        self.seconds = 0.0
+        self.last: Response | Unreachable = Unreachable("not asked")
+
+    def ask(self, url: str, conditions: Mapping[str, str]) -> Get:
+        profile = self.profile
+        left = max(profile.total - self.seconds, 0.0)
+        return Get(url, conditions, profile.max_read, profile.connect, profile.read, left)
+
+    def add(self, url: str, reply: Response | Unreachable) -> None:
+        self.last = reply
+        self.seconds += reply.seconds
+        if isinstance(reply, Unreachable):
+            self.hops.append(Hop(url, cause=reply.cause))
+        else:
+            self.hops.append(Hop(url, reply.status))
+
+    def refusal(self, target: str) -> str:
+        """Why a redirect is not followed; empty when it is."""
+        most = self.profile.max_redirects
+        if target in (hop.url for hop in self.hops):
+            return "redirect loop"
+        if len(self.hops) > most:
+            return f"more than {most} redirects"
+        if not self.profile.redirects_leave_host and host(target) != host(self.robots_url):
+            return "redirect to another host"
+        return ""
+
+    def end(
+        self, availability: Availability, note: str, not_modified: bool = False
+    ) -> tuple[Outcome, bytes]:
+        reply = self.last if isinstance(self.last, Response) else Response(0)
+        is_file = availability is Availability.AVAILABLE and not not_modified
+        body = reply.body if is_file else b""
+        unknown = availability is Availability.UNREACHABLE and self.profile.unreachable == "allow"
+        outcome = Outcome(
+            availability,
+            f"{note}, looks like HTML" if body.lstrip().startswith(b"<") else note,
+            profile=self.profile.name,
+            url=self.robots_url,
+            hops=tuple(self.hops),
+            headers=tuple(
+                (name, reply.headers[name][:_HEADER]) for name in _MATTER if name in reply.headers
+            ),
+            bytes=len(body),
+            charset=_charset(reply.headers.get("content-type", "")) if is_file else "",
+            complete=reply.complete or not is_file,
+            not_modified=not_modified,
+            seconds=self.seconds,
+            confidence="low" if unknown else "high",
+        )
+        return outcome, body
+
+
+def _target(url: str, location: str) -> str | None:
+    """Where a redirect leads to; None when that is nowhere."""
+    if not location.strip():
+        return None
+    try:
+        return requestable(urljoin(url, location.strip()))
+    except ValueError:  # InvalidURL, and what urljoin makes of brackets
+        return None
+
+
+def _charset(content_type: str) -> str:
+    """The charset that a Content-Type names.
+
+    >>> _charset("text/plain; Charset='ISO-8859-1'")
+    'iso-8859-1'
+    """
+    for parameter in content_type.split(";")[1:]:
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset":
+            return value.strip().strip("\"'").lower()[:40]
+    return ""
