@@ -34,8 +34,6 @@ class Protego:
     (False, 2.0)
     """
 
-    __slots__ = ("_robots",)
-
     def __init__(self) -> None:
         self._robots: Robots = parse(b"")
 

@@ -39,7 +39,7 @@ class MannersRobotParser(RobotParser):
         return self.robots.policy(_text(user_agent)).allowed(_text(url))
 
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
-        """Seconds the site asks the agent to wait between requests; Scrapy 2.18 asks for them."""
+        """Seconds the site asks the agent to wait; in the interface since Scrapy 2.18."""
         return self.robots.policy(_text(user_agent)).crawl_delay
 
 
