@@ -16,6 +16,12 @@ QUIET = [
     SOURCE / "errors.py",
     SOURCE / "urls.py",
     *(SOURCE / "robots").rglob("*.py"),
+    *(SOURCE / "retrieval").rglob("*.py"),
+    SOURCE / "net" / "messages.py",
+    SOURCE / "net" / "guard.py",
+    SOURCE / "cache" / "entry.py",
+    SOURCE / "cache" / "freshness.py",
+    SOURCE / "cache" / "site.py",
 ]
 IO_MODULES = {
     "asyncio", "http", "logging", "multiprocessing", "os", "pathlib", "random", "secrets", "select",
@@ -65,6 +71,16 @@ def test_the_engine_loads_the_standard_library_only() -> None:
     )
     ours = {name for name in loaded if name == "manners" or "cython" in name}  # Cython's run time
     assert loaded - ours <= set(sys.stdlib_module_names)
+
+
+@pytest.mark.parametrize("library", ["aiohttp", "protego", "pyarrow", "pytest", "scrapy"])
+def test_no_library_is_loaded_unless_it_is_used(library: str) -> None:
+    """The engine, and the drop-ins that need nothing, load nobody else's code."""
+    loaded = modules_loaded_by(
+        "import manners.compat.protego, manners.compat.urllib_robotparser, manners.compat.arrow;"
+        "import manners.testing; manners.parse('').allowed('/', 'a')"
+    )
+    assert library not in loaded
 
 
 def test_the_command_loads_nothing_heavy() -> None:
