@@ -10,14 +10,16 @@ from urllib.parse import urlsplit
 
 from manners.robots.directives import TIMED
 from manners.robots.groups import Group
-from manners.robots.policy import MAX_BYTES, Policy, parse
+from manners.robots.policy import Policy, parse
 from manners.urls import origin
 
 if TYPE_CHECKING:
     from http.client import HTTPResponse
 
 _SECONDS = 10.0
-"""What a retrieval may take in all; the standard library waits for ever."""
+"""How long a server may be silent, and how long a body may take; urllib waits for ever."""
+_MAX_READ = 1_048_576
+"""More than is parsed, so that the last line that counts is a whole one."""
 _CHUNK = 65_536
 
 
@@ -70,20 +72,22 @@ class RobotFileParser:
         """
         from http.client import HTTPException
         from urllib.error import HTTPError, URLError
-        from urllib.request import urlopen
+        from urllib.request import HTTPRedirectHandler, urlopen
 
         origin(self.url)  # InvalidURL for anything but http and https: urlopen opens files, too
         # 2.3.1.4: until the server is reached again, an earlier copy is used; "no file" is no copy.
         self.allow_all = False
         try:
             with urlopen(self.url, timeout=_SECONDS) as reply:  # noqa: S310
+                origin(reply.url)  # and a redirect may lead to ftp
                 body = _body(reply)
         except HTTPError as error:
             with error:
-                self.allow_all = _is_unavailable(error.code, "location" in error.headers)
+                too_many_hops = HTTPRedirectHandler.inf_msg in str(error.reason)
+                self.allow_all = _is_unavailable(error.code, too_many_hops)
         except URLError:
             raise
-        except (OSError, HTTPException) as error:
+        except (OSError, HTTPException, ValueError) as error:  # the last: a redirect to no URL
             raise URLError(str(error)) from error
         else:
             self._take(body)
@@ -144,11 +148,12 @@ def _body(reply: "HTTPResponse") -> bytes:
     """What a reply has to say, within the limits of size and time."""
     deadline = time.monotonic() + _SECONDS
     body = bytearray()
-    while len(body) <= MAX_BYTES:
+    while len(body) < _MAX_READ:
         chunk = reply.read1(_CHUNK)
         if not chunk:
-            if reply.length:  # half a file would allow what the other half disallows
-                raise ConnectionError(f"the connection ended {reply.length} bytes early")
+            missing = getattr(reply, "length", None)  # unknown to replies of some openers
+            if missing:  # half a file would allow what the other half disallows
+                raise ConnectionError(f"the connection ended {missing} bytes early")
             break
         body += chunk
         if time.monotonic() > deadline:
@@ -156,15 +161,15 @@ def _body(reply: "HTTPResponse") -> bytes:
     return bytes(body)
 
 
-def _is_unavailable(status: int, has_location: bool) -> bool:
+def _is_unavailable(status: int, too_many_hops: bool = False) -> bool:
     """Whether a status says that there is no robots.txt: RFC 9309 section 2.3.1.
 
-    >>> [_is_unavailable(status, False) for status in (404, 403, 401, 429, 500, 304)]
+    >>> [_is_unavailable(status) for status in (404, 403, 401, 429, 500, 304)]
     [True, True, True, False, False, False]
     """
-    if 300 <= status < 400:  # 2.3.1.2: one redirect too many; without a target, it is broken
-        return has_location
-    return 400 <= status < 500 and status != 429
+    # 2.3.1.2: after too many redirects "crawlers MAY assume that the robots.txt file is
+    # unavailable"; a redirect to nowhere is an answer that cannot be used, as in 2.3.1.4.
+    return too_many_hops or (400 <= status < 500 and status != 429)
 
 
 def _is_for_everybody(group: Group) -> bool:

@@ -693,6 +693,8 @@ cdef class Matcher:
         if len(body) > 0x3fffffff:
             raise OverflowError("a robots.txt of 1 GiB or more")
         if config is None:
+            if len(configs) >= 32:  # a program may make dialects of its own, without end
+                configs.clear()
             config = configs[robots.dialect] = make_config(robots.dialect)
         self.config = config
         self.robots = robots

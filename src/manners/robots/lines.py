@@ -3,7 +3,7 @@
 import codecs
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 from typing import NamedTuple
 
 from manners._text import to_bytes, to_text
@@ -188,7 +188,7 @@ def _kind(key: bytes, keys: Keys) -> tuple[str, bool]:
     return kind, kind != "unknown" and lowered != kind.encode()
 
 
-@cache
+@lru_cache(maxsize=32)  # a program may make dialects of its own, without end
 def known_keys(dialect: Dialect) -> Keys:
     """The keys a dialect knows."""
     known: dict[bytes, str] = {}
