@@ -73,7 +73,7 @@ class Bench:
             raise SystemExit(f"manners cannot be imported: {self.missing[OWN]}")
         about = {
             "python": f"{platform.python_implementation()} {platform.python_version()}",
-            "machine": f"{platform.machine()}, {os.cpu_count()} cores, {_processor()}",
+            "machine": f"{platform.machine()}, {os.cpu_count()} cores, {processor()}",
             "kernel": self.turns[OWN].ask(turns.kernel),
             "seed": seed,
         }
@@ -291,7 +291,7 @@ def measure(seed: int, effort: Effort, corpus: Path) -> Report:
     return report
 
 
-def _processor() -> str:
+def processor() -> str:
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -192,7 +192,7 @@ def memory(peer: Peer, path: str, sizes: list[int], urls: list[str]) -> tuple[in
     kept: list[Any] = [None] * len(sizes)
     parsed = 0
     with Path(path).open("rb", buffering=0) as file:
-        before = _resident()
+        before = resident()
         for number, size in enumerate(sizes):
             body = peer.text(file.read(size))
             try:
@@ -203,10 +203,10 @@ def memory(peer: Peer, path: str, sizes: list[int], urls: list[str]) -> tuple[in
                 continue
             finally:
                 del body
-    return _resident() - before, parsed
+    return resident() - before, parsed
 
 
-def _resident() -> int:
+def resident() -> int:
     """What is in use: pages that are free already would hide the growth."""
     gc.collect()
     with suppress(AttributeError, OSError):  # another C library

@@ -5,7 +5,7 @@ Data comes in through the Arrow PyCapsule interface, from any object with `__arr
 the kernel, pyarrow reads it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from manners._compiled import kernel
@@ -32,6 +32,9 @@ class ArrowStream(Protocol):
 
 ArrowData = ArrowArray | ArrowStream
 _MEANING = (False, True, None)
+_TEXT_TYPES = {
+    *("string", "large_string", "string_view", "binary", "large_binary", "binary_view"),
+}
 
 
 class Answers:
@@ -65,7 +68,8 @@ class Answers:
             schema, array = kernel.arrow_booleans(self._codes)
             return schema, array
         pyarrow = _pyarrow()
-        exported: tuple[object, object] = pyarrow.array(list(self), pyarrow.bool_()).__arrow_c_array__()
+        array = pyarrow.array(list(self), pyarrow.bool_())
+        exported: tuple[object, object] = array.__arrow_c_array__()
         return exported
 
 
@@ -82,15 +86,13 @@ def allowed(urls: ArrowData, policy: Policy | Mapping[str, Policy]) -> Answers:
     [True, False, None]
     """
     if not isinstance(policy, Policy):
-        policy = {origin(key): each for key, each in policy.items()}
+        policy = _by_origin(policy)
     if kernel is not None:
         return Answers(kernel.arrow_allowed(urls, policy))
-    return Answers(bytes(_code(url, policy) for url in _column(urls)))
+    return Answers(bytes(_code(url, policy) for (url,) in _plain_rows(urls)))
 
 
-def policies(
-    files: ArrowData, agent: str, dialect: str | Dialect = "rfc9309"
-) -> dict[str, Policy]:
+def policies(files: ArrowData, agent: str, dialect: str | Dialect = "rfc9309") -> dict[str, Policy]:
     """The policies of many sites, from a table with the columns `origin` and `robots`.
 
     `origin` is any URL of the site, `robots` the content of its robots.txt, as text or as binary.
@@ -109,14 +111,20 @@ def policies(
     return made
 
 
-def _rows(files: ArrowData) -> list[tuple[bytes | None, bytes | None]]:
+def _by_origin(given: Mapping[str, Policy]) -> dict[str, Policy]:
+    if not isinstance(given, Mapping):
+        raise TypeError(f"a Policy or a mapping of them is needed, not {type(given).__name__}")
+    for each in given.values():
+        if not isinstance(each, Policy):
+            raise TypeError(f"a policy is a manners.Policy, not {type(each).__name__}")
+    return {origin(key): each for key, each in given.items()}
+
+
+def _rows(files: ArrowData) -> Iterable[tuple[bytes | None, ...]]:
     if kernel is not None:
         rows: list[tuple[bytes | None, bytes | None]] = kernel.arrow_rows(files, "origin", "robots")
         return rows
-    pyarrow = _pyarrow()
-    table = pyarrow.table(files)
-    columns = [table[name].cast(pyarrow.binary()).to_pylist() for name in ("origin", "robots")]
-    return list(zip(*columns, strict=True))
+    return _plain_rows(files, "origin", "robots")
 
 
 # Without the kernel.
@@ -135,11 +143,42 @@ def _code(url: bytes | None, policy: Policy | Mapping[str, Policy]) -> int:
     return 2 if own is None else own.allowed(text)
 
 
-def _column(urls: Any) -> list[bytes | None]:
+def _plain_rows(data: Any, *names: str) -> Iterator[tuple[bytes | None, ...]]:
+    """The named columns of a table, row by row; without names, a column or the only one."""
     pyarrow = _pyarrow()
-    chunked = hasattr(urls, "__arrow_c_stream__") and not hasattr(urls, "__arrow_c_array__")
-    column = pyarrow.chunked_array(urls) if chunked else pyarrow.array(urls)
-    values: list[bytes | None] = column.cast(pyarrow.binary()).to_pylist()
+    if hasattr(data, "__arrow_c_array__"):
+        read = pyarrow.chunked_array([pyarrow.array(data)])
+    elif hasattr(data, "__arrow_c_stream__"):
+        read = pyarrow.chunked_array(data)
+    else:
+        raise TypeError(
+            f"not Arrow data: {type(data).__name__} has neither __arrow_c_array__ nor "
+            "__arrow_c_stream__"
+        )
+    if not pyarrow.types.is_struct(read.type):
+        if names:
+            raise TypeError(f"a column, not a table with the columns {' and '.join(names)}")
+        return zip(_texts(read, "the column"), strict=True)
+    if read.null_count:
+        raise TypeError("a column of structs with nulls, not a table")
+    titles = [field.name for field in read.type]
+    if not names and len(titles) != 1:
+        raise TypeError(f"a table with {len(titles)} columns: pass the column with the URLs")
+    for name in names or titles:
+        if titles.count(name) != 1:
+            told = ", ".join(titles)
+            raise TypeError(f"a table with one column {name!r} is needed; it has: {told}")
+    columns = dict(zip(titles, read.flatten(), strict=True))
+    return zip(*(_texts(columns[name], name) for name in names or titles), strict=True)
+
+
+def _texts(column: Any, name: str) -> list[bytes | None]:
+    pyarrow = _pyarrow()
+    if pyarrow.types.is_dictionary(column.type):
+        raise TypeError(f"{name}: dictionary-encoded; cast it to a string column first")
+    if str(column.type) not in _TEXT_TYPES:
+        raise TypeError(f"{name}: not a column of strings (Arrow type {column.type})")
+    values: list[bytes | None] = column.cast(pyarrow.large_binary()).to_pylist()
     return values
 
 

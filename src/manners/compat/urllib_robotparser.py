@@ -94,11 +94,8 @@ class RobotFileParser:
 
     def parse(self, lines: Iterable[str]) -> None:
         """Read the lines of a robots.txt."""
-        if isinstance(lines, str | bytes):  # a file in one piece, not one line for each character
-            self._take(lines)
-        else:
-            ended = (line if line.endswith(("\n", "\r")) else line + "\n" for line in lines)
-            self._take("".join(ended))
+        # A file in one piece is not one line for each character.
+        self._take(lines if isinstance(lines, str | bytes) else "\n".join(lines))
 
     def _take(self, body: bytes | str) -> None:
         self._robots = parse(body, url=self.url or None)
