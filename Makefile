@@ -11,7 +11,7 @@ demo: $(VENV)/installed
 
 # The plain engine first, which says what is right; then everything with the kernel, if it is built.
 test: $(VENV)/tested
-	MANNERS_PURE=1 $(BIN)/python -m pytest -n auto --quiet tests/robots tests/conformance
+	MANNERS_PURE=1 $(BIN)/python -m pytest -n auto --quiet tests/robots tests/conformance tests/compat/test_arrow.py
 	$(BIN)/python -m pytest -n auto
 
 check: $(VENV)/checked

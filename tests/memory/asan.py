@@ -3,7 +3,8 @@
     python -m tests.memory.asan [tests to run instead]
 
 Builds the kernel with both sanitizers in a temporary folder, sees that they notice a read behind
-the end of an array, then runs the differential tests and the corpus. Any report fails the run.
+the end of an array, then runs the differential tests, the corpus and columns in Arrow memory. Any
+report fails the run.
 """
 
 import os
@@ -17,16 +18,21 @@ from pathlib import Path
 from tests.differential.test_planted_bugs import LINKER, LOAD, ROOT, build, to_c
 
 FLAGS = ["-fsanitize=address,undefined", "-fno-omit-frame-pointer", "-g"]
-TESTS = ["tests/differential/test_engines.py", "tests/differential/test_corpus.py"]
+TESTS = [
+    *("tests/differential/test_engines.py", "tests/differential/test_corpus.py"),
+    "tests/compat/test_arrow.py",
+]
 BUDGET = {"MANNERS_PAIRS": "60000", "MANNERS_EXAMPLES": "500", "MANNERS_CORPUS_EVERY": "6"}
 """The sanitizers make everything several times slower."""
 
 REPORT = re.compile(r"(?:Address|UndefinedBehavior)Sanitizer|runtime error:").search
 
-# What a sanitizer writes as the process dies must not be caught by pytest.
+# What a sanitizer writes as the process dies must not be caught by pytest. The package is loaded
+# before pytest looks for its plugins, one of which is the package's own.
 RUN = """
 import pytest
 options = ["-q", "-x", "--capture=sys", "-p", "no:cacheprovider"]
+options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
 sys.exit(pytest.main([*options, *sys.argv[2:]]))
 """
 
@@ -60,7 +66,8 @@ def watched() -> dict[str, str]:
         **os.environ,
         "LD_PRELOAD": " ".join(libraries()),
         "PYTHONMALLOC": "malloc",  # else the sanitizer sees arenas instead of objects
-        "ASAN_OPTIONS": "detect_leaks=0",
+        "ARROW_DEFAULT_MEMORY_POOL": "system",  # and pools instead of columns
+        "ASAN_OPTIONS": "detect_leaks=0:quarantine_size_mb=32",
         "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
         "MANNERS_PURE": "0",
     }

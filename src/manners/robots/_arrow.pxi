@@ -4,7 +4,7 @@
 # What producers hand over is the Arrow C data interface (arrow.apache.org/docs/format/CDataInterface)
 # in PyCapsules. The memory belongs to whoever made it, until `release` is called.
 
-from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid, PyCapsule_New
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from libc.stdint cimport int64_t, uintptr_t
 
 cdef extern from *:
@@ -69,15 +69,15 @@ cdef enum:  # what becomes of a row; `manners.compat.arrow` knows the first thre
 
 cdef struct Column:
     int layout
-    int64_t length, offset, views
+    int64_t length, offset, end, views
     const uint8_t *validity
-    const void *places         # offsets, or views
+    const uint8_t *places      # offsets, or views
     const uint8_t *data
     const void **buffers       # of views
 
 cdef struct Text:
     const uint8_t *start       # NULL: the row has none
-    int64_t size
+    int64_t size               # below 0: the column contradicts itself
 
 cdef struct View:              # the layout of Utf8View: short texts are in it, long ones elsewhere
     int32_t size
@@ -85,37 +85,53 @@ cdef struct View:              # the layout of Utf8View: short texts are in it, 
     int32_t buffer
     int32_t offset
 
+BROKEN = "a column that is not as its Arrow type says"
+
+
+cdef inline int64_t offset_at(Column *column, int64_t row) noexcept nogil:
+    """Where the text of a row begins. Other people's memory need not be aligned: hence a copy."""
+    cdef int32_t small
+    cdef int64_t large
+    if column.layout == LARGE_OFFSETS:
+        memcpy(&large, column.places + row * 8, 8)
+        return large
+    memcpy(&small, column.places + row * 4, 4)
+    return small
+
 
 cdef inline Text text_at(Column *column, int64_t row) noexcept nogil:
-    """One row of a column; a size below 0 says that the column contradicts itself."""
     cdef Text text
-    cdef const View *view
+    cdef View view
+    cdef int64_t begin, end
     text.start, text.size = NULL, 0
     row += column.offset
     if column.validity != NULL and not column.validity[row >> 3] >> (row & 7) & 1:
         return text
     if column.layout == VIEWS:
-        view = <const View *>column.places + row
+        memcpy(&view, column.places + row * sizeof(View), sizeof(View))
         text.size = view.size
         if view.size <= 12:
-            text.start = <const uint8_t *>&view.prefix
+            text.start = column.places + row * sizeof(View) + 4
         elif (not 0 <= view.buffer < column.views or view.offset < 0 or view.offset + text.size
                 > (<const int64_t *>column.buffers[column.views + 2])[view.buffer]):
             text.size = -1
         else:
             text.start = <const uint8_t *>column.buffers[view.buffer + 2] + view.offset
-    elif column.layout == SMALL_OFFSETS:
-        text.start = column.data + (<const int32_t *>column.places)[row]
-        text.size = (<const int32_t *>column.places)[row + 1] - (<const int32_t *>column.places)[row]
     else:
-        text.start = column.data + (<const int64_t *>column.places)[row]
-        text.size = (<const int64_t *>column.places)[row + 1] - (<const int64_t *>column.places)[row]
+        begin, end = offset_at(column, row), offset_at(column, row + 1)
+        if 0 <= begin <= end <= column.end:
+            text.start, text.size = column.data + begin, end - begin
+        else:
+            text.size = -1
     return text
 
 
 cdef int text_layout(ArrowSchema *schema, name) except -1:
     """How a column of texts lies in memory; a TypeError for a column of anything else."""
-    cdef bytes format = schema.format
+    cdef bytes format
+    if schema == NULL or schema.format == NULL:
+        raise ValueError("an Arrow schema that was released, or is broken")
+    format = schema.format
     if schema.dictionary != NULL:
         raise TypeError(f"{name}: dictionary-encoded; cast it to a string column first")
     if format in (b"u", b"z"):
@@ -128,113 +144,164 @@ cdef int text_layout(ArrowSchema *schema, name) except -1:
 
 
 cdef str name_of(ArrowSchema *schema):
-    return "" if schema.name == NULL else (<bytes>schema.name).decode("utf-8", "replace")
+    return "" if schema == NULL or schema.name == NULL else (<bytes>schema.name).decode("utf-8", "replace")
 
 
 cdef int open_column(Column *column, ArrowArray *array, int layout, int64_t skip) except -1:
-    if array.n_buffers < 3 or array.length < 0 or array.offset < 0:
-        raise ValueError("a column that is not as its Arrow type says")
+    cdef int64_t i
+    if (array.release == NULL or array.n_buffers < 3 or array.buffers == NULL
+            or array.length < skip or array.offset < 0):
+        raise ValueError(BROKEN)
     column.layout, column.length = layout, array.length - skip
     column.offset = array.offset + skip
     column.validity = <const uint8_t *>array.buffers[0] if array.null_count != 0 else NULL
-    column.places = array.buffers[1]
-    # Where all texts are empty there need be no memory for them.
-    column.data = <const uint8_t *>b"" if array.buffers[2] == NULL else <const uint8_t *>array.buffers[2]
-    column.buffers, column.views = array.buffers, array.n_buffers - 3
+    column.places = <const uint8_t *>array.buffers[1]
     if column.length > 0 and column.places == NULL:
-        raise ValueError("a column that is not as its Arrow type says")
+        raise ValueError(BROKEN)
+    if layout == VIEWS:
+        column.buffers, column.views = array.buffers, array.n_buffers - 3
+        for i in range(column.views):
+            if array.buffers[i + 2] == NULL or array.buffers[column.views + 2] == NULL:
+                raise ValueError(BROKEN)
+        return 0
+    # The interface does not say how much memory there is: as much as the last offset needs, and
+    # where all texts are empty there need be none.
+    column.end = offset_at(column, column.offset + column.length) if column.length > 0 else 0
+    column.data = <const uint8_t *>array.buffers[2]
+    if column.data == NULL:
+        column.data = <const uint8_t *>b""
+        if column.end > 0:
+            raise ValueError(BROKEN)
     return 0
 
 
 cdef class Reader:
     """The columns of texts of an Arrow array, table or stream, chunk by chunk.
 
-    With names, columns of a table; without, a column, or a table that has just one.
+    With names, columns of a table; without, a column, or a table that has just one. The array, or
+    the stream, is moved here from its capsule, so that nobody else can release what is read.
     """
 
-    cdef object capsules           # they keep alive what is read
-    cdef tuple names
-    cdef ArrowSchema *schema
-    cdef ArrowArray *array
-    cdef ArrowArrayStream *stream
-    cdef ArrowSchema own_schema
-    cdef ArrowArray own_array
+    cdef ArrowArray array
+    cdef ArrowArrayStream stream
+    cdef bint is_table, begun
+    cdef int count                 # of the columns
+    cdef int layouts[2]
+    cdef int64_t children[2]       # where a table has them
     cdef Column columns[2]
     cdef int64_t length
 
     def __cinit__(self, data, tuple names):
-        memset(&self.own_schema, 0, sizeof(ArrowSchema))
-        memset(&self.own_array, 0, sizeof(ArrowArray))
-        self.names = names
+        cdef ArrowSchema own_schema
+        cdef ArrowArray *array
+        cdef ArrowArrayStream *stream
+        cdef int error
         if hasattr(data, "__arrow_c_array__"):
-            self.capsules = data.__arrow_c_array__()
-            self.schema = <ArrowSchema *>PyCapsule_GetPointer(self.capsules[0], "arrow_schema")
-            self.array = <ArrowArray *>PyCapsule_GetPointer(self.capsules[1], "arrow_array")
+            schema_capsule, capsule = data.__arrow_c_array__()
+            array = <ArrowArray *>PyCapsule_GetPointer(capsule, "arrow_array")
+            self._read_schema(
+                <ArrowSchema *>PyCapsule_GetPointer(schema_capsule, "arrow_schema"), names)
+            if array.release == NULL:
+                raise ValueError("an Arrow array that was released, or consumed, before")
+            self.array = array[0]
+            array.release = NULL
         elif hasattr(data, "__arrow_c_stream__"):
-            self.capsules = data.__arrow_c_stream__()
-            self.stream = <ArrowArrayStream *>PyCapsule_GetPointer(self.capsules, "arrow_array_stream")
-            self.schema = &self.own_schema
-            self._done(self.stream.get_schema(self.stream, self.schema))
+            capsule = data.__arrow_c_stream__()
+            stream = <ArrowArrayStream *>PyCapsule_GetPointer(capsule, "arrow_array_stream")
+            if stream.release == NULL:
+                raise ValueError("an Arrow stream that was released, or consumed, before")
+            self.stream = stream[0]
+            stream.release = NULL
+            memset(&own_schema, 0, sizeof(ArrowSchema))
+            with nogil:  # whoever makes the chunks may need the GIL for it, in a thread of its own
+                error = self.stream.get_schema(&self.stream, &own_schema)
+            self._done(error)
+            try:
+                self._read_schema(&own_schema, names)
+            finally:
+                if own_schema.release != NULL:
+                    own_schema.release(&own_schema)
         else:
             raise TypeError(
                 f"not Arrow data: {type(data).__name__} has neither __arrow_c_array__ nor "
                 "__arrow_c_stream__")
 
     def __dealloc__(self):
-        if self.own_array.release != NULL:
-            self.own_array.release(&self.own_array)
-        if self.own_schema.release != NULL:
-            self.own_schema.release(&self.own_schema)
+        if self.array.release != NULL:
+            self.array.release(&self.array)
+        if self.stream.release != NULL:
+            self.stream.release(&self.stream)
 
     cdef int _done(self, int error) except -1:
         if error != 0:
-            message = self.stream.get_last_error(self.stream)
+            message = self.stream.get_last_error(&self.stream)
             said = (<bytes>message).decode("utf-8", "replace") if message != NULL else f"error {error}"
             raise OSError(error, f"the Arrow stream failed: {said}")
+        return 0
+
+    cdef int _read_schema(self, ArrowSchema *schema, tuple names) except -1:
+        """Learns which columns there are; a TypeError when they are not those that are needed."""
+        cdef int64_t i
+        cdef int number
+        if schema.release == NULL or schema.format == NULL or (
+                schema.n_children > 0 and schema.children == NULL):
+            raise ValueError("an Arrow schema that was released, or is broken")
+        self.is_table, self.count = <bytes>schema.format == b"+s", 1
+        if not self.is_table:
+            if names:
+                raise TypeError(f"a column, not a table with the columns {' and '.join(names)}")
+            self.layouts[0] = text_layout(schema, "the column")
+            return 0
+        titles = [name_of(schema.children[i]) for i in range(schema.n_children)]
+        if not names and len(titles) != 1:
+            raise TypeError(f"a table with {len(titles)} columns: pass the column with the URLs")
+        for number, name in enumerate(names or titles):
+            if titles.count(name) != 1:
+                raise TypeError(f"a table with one column {name!r} is needed; it has: {', '.join(titles)}")
+            i = titles.index(name)
+            self.children[number] = i
+            self.layouts[number] = text_layout(schema.children[i], name)
+            self.count = number + 1
         return 0
 
     cdef bint next(self) except -1:
         """Whether there is another chunk, which is then in `columns`."""
         cdef int error
-        if self.stream == NULL:
-            if self.array == NULL:
-                return False
-            self._open(self.array)
-            self.array = NULL
-            return True
-        if self.own_array.release != NULL:
-            self.own_array.release(&self.own_array)
-            self.own_array.release = NULL
-        with nogil:  # whoever makes the chunks may need the GIL for it, in a thread of its own
-            error = self.stream.get_next(self.stream, &self.own_array)
-        self._done(error)
-        if self.own_array.release == NULL:
+        if self.stream.release != NULL:
+            if self.array.release != NULL:
+                self.array.release(&self.array)
+            memset(&self.array, 0, sizeof(ArrowArray))
+            with nogil:
+                error = self.stream.get_next(&self.stream, &self.array)
+            if error != 0:
+                self.array.release = NULL  # there is none
+            self._done(error)
+        elif self.begun:
             return False
-        self._open(&self.own_array)
+        self.begun = True
+        if self.array.release == NULL:
+            return False
+        self._open()
         return True
 
-    cdef int _open(self, ArrowArray *array) except -1:
-        cdef ArrowSchema *schema = self.schema
+    cdef int _open(self) except -1:
+        cdef ArrowArray *array = &self.array
         cdef int64_t i
         cdef int number
-        cdef bint found
+        if array.length < 0 or array.offset < 0:
+            raise ValueError(BROKEN)
         self.length = array.length
-        if <bytes>schema.format != b"+s":
-            if self.names:
-                raise TypeError(f"a column, not a table with the columns {' and '.join(self.names)}")
-            open_column(&self.columns[0], array, text_layout(schema, "the column"), 0)
+        if not self.is_table:
+            open_column(&self.columns[0], array, self.layouts[0], 0)
             return 0
-        if array.n_buffers > 0 and array.buffers[0] != NULL and array.null_count != 0:
+        if (array.n_buffers > 0 and array.buffers != NULL and array.buffers[0] != NULL
+                and array.null_count != 0):
             raise TypeError("a column of structs with nulls, not a table")
-        titles = [name_of(schema.children[i]) for i in range(schema.n_children)]
-        if not self.names and len(titles) != 1:
-            raise TypeError(f"a table with {len(titles)} columns: pass the column with the URLs")
-        for number, name in enumerate(self.names or titles):
-            if titles.count(name) != 1:
-                raise TypeError(f"a table with one column {name!r} is needed; it has: {', '.join(titles)}")
-            i = titles.index(name)
-            open_column(&self.columns[number], array.children[i],
-                        text_layout(schema.children[i], name), array.offset)
+        for number in range(self.count):
+            i = self.children[number]
+            if i >= array.n_children or array.children == NULL or array.children[i] == NULL:
+                raise ValueError("a table without the columns of its schema")
+            open_column(&self.columns[number], array.children[i], self.layouts[number], array.offset)
             if self.columns[number].length < self.length:
                 raise ValueError("a column that is shorter than its table")
             self.columns[number].length = self.length
@@ -255,7 +322,7 @@ def arrow_rows(data, str first, str second):
 cdef object bytes_at(Column *column, int64_t row):
     cdef Text text = text_at(column, row)
     if text.size < 0:
-        raise ValueError(f"row {row} of a column that is not as its Arrow type says")
+        raise ValueError(f"row {row} of {BROKEN}")
     return None if text.start == NULL else PyBytes_FromStringAndSize(<const char *>text.start, text.size)
 
 
@@ -384,6 +451,9 @@ cdef int check_by_origin(Column *column, uint8_t *answers, Origins origins) exce
             for i in range(column.length):
                 text = text_at(column, i)
                 owners[i] = -1
+                if text.size < 0:
+                    failed = 2
+                    break
                 if text.start == NULL:
                     continue
                 size = written_origin(text.start, text.size)
@@ -397,6 +467,8 @@ cdef int check_by_origin(Column *column, uint8_t *answers, Origins origins) exce
                 owners[i] = before
                 if before >= 0:
                     used[before] = 1
+        if failed:
+            raise ValueError(BROKEN)
         for i in range(column.length):
             if owners[i] == -2:
                 owners[i] = owner = origins.find_any(text_at(column, i))
@@ -452,7 +524,7 @@ cdef int finish(
     if failed & 1:
         raise MemoryError
     if failed & 2:
-        raise ValueError("a column that is not as its Arrow type says")
+        raise ValueError(BROKEN)
     i = 0
     while i < column.length:
         found = memchr(answers + i, FOR_PYTHON, column.length - i)
