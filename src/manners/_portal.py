@@ -1,7 +1,6 @@
 """The portal: one event loop in a thread, for everything that looks blocking from outside."""
 
 import asyncio
-import atexit
 import os
 import threading
 from collections.abc import Callable, Coroutine
@@ -14,6 +13,8 @@ _T = TypeVar("_T")
 class Portal:
     """An event loop in a thread of its own, started when first needed; safe from any thread.
 
+    It runs as long as the program: whoever closes something at exit still can.
+
     >>> import asyncio
     >>> portal.run(asyncio.sleep(0, "done"))
     'done'
@@ -22,6 +23,7 @@ class Portal:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._parents: list[asyncio.AbstractEventLoop | None] = []
 
     def submit(self, work: Coroutine[Any, Any, _T]) -> "Future[_T]":
         """Start some work in the loop."""
@@ -56,16 +58,13 @@ class Portal:
 
     def _forget(self) -> None:
         """In a forked child there is no such thread any more."""
+        # What the loop has open is the parent's as well, and is not to be closed with the loop.
+        self._parents.append(self._loop)
         self._lock, self._loop = threading.Lock(), None
-
-    def _stop(self) -> None:
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._loop.stop)
 
 
 portal = Portal()
 """The one portal of the process."""
 
-atexit.register(portal._stop)
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=portal._forget)

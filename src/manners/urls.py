@@ -94,8 +94,12 @@ def requestable(url: str) -> str:
     >>> requestable("http://user:secret@Example.com/a b?ü=%20#top")
     'http://example.com/a%20b?%C3%BC=%20'
     """
-    path = _UNSAFE.sub(lambda found: b"%%%02X" % found[0][0], to_bytes(match_path(url)))
-    return origin(url) + path.decode("ascii")
+    site = origin(url)
+    # Behind the authority as `origin` reads it. `match_path` ends it at a ";", too, which may stand
+    # in a password.
+    path = url[_AUTHORITY(url).end() :].partition("#")[0]  # type: ignore[union-attr]
+    safe = _UNSAFE.sub(lambda found: b"%%%02X" % found[0][0], to_bytes(path)).decode("ascii")
+    return site + (safe if safe.startswith("/") else "/" + safe)
 
 
 _UNSAFE = re.compile(rb"[^!$&-;=?-\[\]_a-z~%]")

@@ -84,7 +84,7 @@ def literal(host: str) -> IPv4Address | IPv6Address | None:
     (IPv4Address('127.0.0.1'), IPv4Address('127.0.0.1'), IPv6Address('::1'), None)
     """
     host = host.rstrip(".")
-    if host.startswith("["):
+    if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     if ":" in host:
         try:

@@ -7,12 +7,14 @@ few words of ours.
 import asyncio
 import base64
 import errno
+import os
 import socket
 import ssl
+import threading
 import time
 import zlib
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -60,9 +62,10 @@ class Http:
         keep_alive: bool = False,
         resolver: AbstractResolver | None = None,
     ) -> None:
-        self.allow_private = allow_private
+        self._allow_private = allow_private
         self._user_agent, self._proxy = user_agent, proxy
-        self._tls = ssl.create_default_context(cafile=ca_file)  # here, where a wrong file is seen
+        # A wrong file is an error here and now. True: aiohttp's own, with the system's authorities.
+        self._tls = ssl.create_default_context(cafile=ca_file) if ca_file else True
         self._auth = {origin(url): _basic(*pair) for url, pair in (auth or {}).items()}
         self._connections, self._keep_alive = connections, keep_alive
         self._resolver = resolver
@@ -72,7 +75,7 @@ class Http:
         """Send a request and read the reply, as far as it may be read."""
         start = time.monotonic()
         url = requestable(get.url)  # what is judged is what is sent
-        if not self.allow_private and guard.refuses(host(url)):
+        if not self._allow_private and guard.refuses(host(url)):
             return Unreachable("refused address", time.monotonic() - start)
         session = self._open()
         try:
@@ -86,20 +89,14 @@ class Http:
         opened, self._opened = self._opened, None
         if opened is not None:
             await opened.session.close()
-            if self._resolver is None:
-                await opened.resolver.close()
 
     async def _exchange(
         self, session: aiohttp.ClientSession, url: str, get: Get, start: float
     ) -> Response:
-        headers = {
-            "Accept-Encoding": "gzip, deflate",
-            **self._auth.get(origin(url), {}),
-            **get.headers,
-        }
+        own = self._auth.get(origin(url), {})
         async with session.get(
             URL(url, encoded=True),
-            headers=headers,
+            headers={"Accept-Encoding": "gzip, deflate", **own, **get.headers},
             allow_redirects=False,
             proxy=self._proxy,
             timeout=aiohttp.ClientTimeout(sock_connect=get.connect, sock_read=get.read),
@@ -115,15 +112,17 @@ class Http:
             return Response(reply.status, found, body, complete, time.monotonic() - start)
 
     def _open(self) -> aiohttp.ClientSession:
-        loop = asyncio.get_running_loop()
+        loop, process = asyncio.get_running_loop(), os.getpid()
+        if self._opened is not None and self._opened.process != process:
+            _INHERITED.append(self._opened)
+            self._opened = None
         if self._opened is None:
-            resolver = self._resolver or _Resolver()
-            guarded = not self.allow_private and self._proxy is None
+            guarded = not self._allow_private and self._proxy is None
             connector = aiohttp.TCPConnector(
                 limit=self._connections,
                 force_close=not self._keep_alive,
                 use_dns_cache=False,  # one look-up for each connection, judged and used
-                resolver=_GuardedResolver(resolver, guarded),
+                resolver=_GuardedResolver(self._resolver or _Resolver(), guarded),
                 socket_factory=_guarded_socket if guarded else None,
                 ssl=self._tls,
             )
@@ -135,7 +134,7 @@ class Http:
                 trust_env=False,
                 middlewares=() if self._keep_alive else (_once,),
             )
-            self._opened = _Opened(loop, session, resolver)
+            self._opened = _Opened(session, loop, process)
         elif self._opened.loop is not loop:
             raise RuntimeError("in use in another event loop: close it there, or make one for each")
         return self._opened.session
@@ -148,11 +147,15 @@ class Http:
 
 
 class _Opened(NamedTuple):
-    """What a request needs, and the event loop it belongs to."""
+    """A session, and where it may be used."""
 
-    loop: asyncio.AbstractEventLoop
     session: aiohttp.ClientSession
-    resolver: AbstractResolver
+    loop: asyncio.AbstractEventLoop
+    process: int
+
+
+_INHERITED: list[_Opened] = []
+"""Sessions of the process this one was forked from: to close them would disturb it."""
 
 
 def _basic(name: str, password: str) -> dict[str, str]:
@@ -194,17 +197,34 @@ class _Refused(OSError):
 
 
 class _Resolver(AbstractResolver):
-    """The system's look-up, in threads of its own."""
+    """The system's look-up, in threads of its own that nobody waits for, not even at exit."""
 
     def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(_LOOK_UPS, "manners-look-up")
+        self._turns = asyncio.Semaphore(_LOOK_UPS)
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        found = await asyncio.get_running_loop().run_in_executor(
-            self._threads, _look_up, host, port, family
-        )
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[list[Any]] = loop.create_future()
+
+        def tell(found: list[Any], failure: Exception | None) -> None:
+            self._turns.release()  # only now: whoever stopped waiting did not stop the thread
+            if not answer.done():
+                answer.set_exception(failure) if failure else answer.set_result(found)
+
+        def look_up() -> None:
+            found, failure = [], None
+            try:
+                found = _look_up(host, port, family)
+            except Exception as error:
+                failure = error
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(tell, found, failure)
+
+        await self._turns.acquire()
+        threading.Thread(target=look_up, name="manners-look-up", daemon=True).start()
+        found = await answer
         return [
             ResolveResult(
                 hostname=host,
@@ -218,7 +238,7 @@ class _Resolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        pass
 
 
 def _look_up(host: str, port: int, family: socket.AddressFamily) -> list[Any]:
@@ -270,13 +290,29 @@ class _Unreadable(Exception):
 async def _read(reply: aiohttp.ClientResponse, limit: int) -> tuple[bytes, bool]:
     """The body up to a limit, decompressed, and whether that is all of it."""
     decode = _decoder(reply.headers.get("Content-Encoding", ""))
+    ending = _ending(reply)
     body = bytearray()
     async for chunk in reply.content.iter_chunked(_CHUNK):
         body += decode.feed(chunk, limit + 1 - len(body))
         if len(body) > limit:
             return bytes(body[:limit]), False
+    if ending is not None and ending.done() and ending.exception() is not None:
+        raise _Lost
     decode.end()
     return bytes(body), True
+
+
+def _ending(reply: aiohttp.ClientResponse) -> "asyncio.Future[None] | None":
+    """The end of the connection, where that is the end of the body, be it a break for aiohttp."""
+    connection = reply.connection
+    if connection is None or connection.protocol is None:
+        return None
+    if "Content-Length" in reply.headers or "Transfer-Encoding" in reply.headers:
+        return None
+    ending = connection.protocol.closed
+    if ending is not None:
+        ending.add_done_callback(lambda end: end.cancelled() or end.exception())  # is seen
+    return ending
 
 
 class _Plain:
@@ -299,7 +335,8 @@ class _Zipped(_Plain):
 
     def feed(self, chunk: bytes, room: int) -> bytes:
         if not self._fed:  # the first two bytes tell zlib from bare deflate, and they come together
-            chunk = self._begun = self._begun + chunk
+            chunk = self._begun + chunk
+            self._begun = chunk[:2]
             if len(chunk) < 2:
                 return b""
         out = bytearray()
