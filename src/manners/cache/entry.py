@@ -1,6 +1,8 @@
 """What is kept about a site's robots.txt, and what becomes of it when the site is asked again."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from manners.cache.freshness import REFRESH_AHEAD, fresh_for
 from manners.retrieval.flow import Copy
@@ -30,7 +32,8 @@ class Entry:
     fresh_until: float
     """When the site is to be asked again."""
     etag: str = ""
-    """The marks of the body, where it came without a redirect: another URL has marks of its own."""
+    """The marks of the body, where it came whole and without a redirect: another URL has marks of
+    its own, and the rest of a body that was cut is unknown."""
     last_modified: str = ""
     unreachable_since: float | None = None
     """When the site was first found out of reach; None while it can be reached."""
@@ -50,9 +53,19 @@ class Entry:
         asked_at = self.outcome.at
         return asked_at + (self.fresh_until - asked_at) * REFRESH_AHEAD
 
+    def to_dict(self) -> dict[str, Any]:
+        """The entry without its body, as plain values, ready for JSON."""
+        made = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "body"}
+        return {**made, "outcome": self.outcome.to_dict()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], body: bytes | None) -> "Entry":
+        """The entry that `to_dict` wrote, with its body."""
+        return cls(body=body, **{**values, "outcome": Outcome.from_dict(values["outcome"])})
+
     def has_usable_copy(self, profile: Profile, now: float) -> bool:
         """Whether the body may stand in for a site that cannot be reached."""
-        if self.body is None or self.unreachable_since is None:
+        if self.body is None or self.unreachable_since is None or not profile.stale_for:
             return False
         return (
             now - self.validated_at <= profile.stale_for
@@ -72,10 +85,10 @@ def renewed(  # noqa: PLR0913, PLR0917 (an entry, and all that happened to it)
     """
     outcome = outcome.but(at=now)
     if outcome.availability is Availability.UNREACHABLE:
-        since = (
-            now if before is None or before.unreachable_since is None else before.unreachable_since
-        )
-        until = now + fresh_for(outcome, profile, now, now - since)
+        since, waited = now, 0.0
+        if before is not None and before.unreachable_since is not None:
+            since, waited = before.unreachable_since, before.fresh_until - before.outcome.at
+        until = now + fresh_for(outcome, profile, now, waited)
         if before is None:
             return Entry(origin, None, "", outcome, now, now, until, unreachable_since=since)
         return replace(before, outcome=outcome, fresh_until=until, unreachable_since=since)
@@ -94,6 +107,7 @@ def renewed(  # noqa: PLR0913, PLR0917 (an entry, and all that happened to it)
             unreachable_since=None,
         )
     is_file = outcome.availability is Availability.AVAILABLE
+    has_marks = is_file and outcome.complete
     return Entry(
         origin,
         body if is_file else None,
@@ -102,6 +116,6 @@ def renewed(  # noqa: PLR0913, PLR0917 (an entry, and all that happened to it)
         fetched_at=now,
         validated_at=now,
         fresh_until=until,
-        etag=etag if is_file else "",
-        last_modified=last_modified if is_file else "",
+        etag=etag if has_marks else "",
+        last_modified=last_modified if has_marks else "",
     )

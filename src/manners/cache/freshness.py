@@ -5,6 +5,7 @@ that the profile sets.
 """
 
 import re
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 
 from manners.retrieval.outcome import Availability, Outcome
@@ -15,13 +16,13 @@ REFRESH_AHEAD = 0.9
 
 _MAX_AGE = re.compile(r"""(?:^|[,\s])max-age\s*=\s*"?([0-9]{1,18})""", re.IGNORECASE).search
 _UNCACHED = re.compile(r"(?:^|[,\s])no-(?:store|cache)(?:$|[,\s=])", re.IGNORECASE).search
-_SECONDS = re.compile(r"[0-9]{1,18}").fullmatch
+_SECONDS = re.compile(r"[0-9]+").fullmatch  # however many: a float has room, if only as infinity
 
 
-def fresh_for(outcome: Outcome, profile: Profile, now: float, unreachable_for: float) -> float:
+def fresh_for(outcome: Outcome, profile: Profile, now: float, waited: float) -> float:
     """Seconds for which an outcome is good.
 
-    `unreachable_for` says how long the site has been out of reach.
+    `waited` says how long a site that is out of reach was left alone the last time.
 
     >>> from manners.retrieval.profiles import get
     >>> fresh_for(Outcome(Availability.AVAILABLE), get("rfc9309"), 0.0, 0.0)
@@ -31,8 +32,7 @@ def fresh_for(outcome: Outcome, profile: Profile, now: float, unreachable_for: f
         asked = retry_after(outcome.header("retry-after"), now) if profile.heeds_headers else None
         if asked is not None:
             return min(max(asked, 1.0), profile.retry_most)
-        # Each wait is as long as all before it and one more: 5, 10, 20 minutes.
-        return min(unreachable_for + profile.retry, profile.retry_most)
+        return min(max(2 * waited, profile.retry), profile.retry_most)
     gone = outcome.status in (404, 410)
     if gone or (outcome.availability is Availability.UNAVAILABLE and not profile.heeds_headers):
         return profile.fresh_unavailable
@@ -60,10 +60,11 @@ def _told(outcome: Outcome, now: float) -> float | None:
     control = outcome.header("cache-control")
     if _UNCACHED(control):
         return 0.0
+    # RFC 9111 section 4.2.3: what was spent in other caches is over.
+    age = outcome.header("age").strip()
+    spent = float(age) if _SECONDS(age) else 0.0
     if found := _MAX_AGE(control):
-        # RFC 9111 section 4.2.3: what was spent in other caches is over.
-        age = outcome.header("age").strip()
-        return float(found[1]) - (float(age) if _SECONDS(age) else 0.0)
+        return float(found[1]) - spent
     expires = outcome.header("expires").strip()
     if not expires:
         return None
@@ -71,11 +72,14 @@ def _told(outcome: Outcome, now: float) -> float | None:
     if until is None:  # RFC 9111 section 5.3: an invalid date, "0" above all, is in the past
         return 0.0
     sent = _date(outcome.header("date"))
-    return until - (now if sent is None else sent)
+    return until - (now if sent is None else sent) - spent
 
 
 def _date(text: str) -> float | None:
     try:
-        return parsedate_to_datetime(text).timestamp()
+        date = parsedate_to_datetime(text)
+        if date.tzinfo is None:  # RFC 9110 section 5.6.7: in GMT, also where it does not say so
+            date = date.replace(tzinfo=UTC)
+        return date.timestamp()
     except (ValueError, TypeError, IndexError, OverflowError, OSError):
         return None

@@ -5,12 +5,17 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Protocol, Self
 
+from manners import logs
 from manners._portal import portal
+from manners.cache.backends import Backend, open_backend
 from manners.cache.backends.memory import Memory
 from manners.cache.entry import Entry, renewed
+from manners.cache.freshness import fresh_for
 from manners.cache.site import Held, Site
+from manners.cache.tier import Tier
 from manners.net.messages import Get, Response, Unreachable
 from manners.retrieval import profiles
 from manners.retrieval.flow import retrieve
@@ -19,7 +24,7 @@ from manners.retrieval.profiles import Profile
 from manners.robots import dialects
 from manners.robots.dialects import Dialect
 from manners.robots.verdict import Verdict
-from manners.urls import origin, robots_url
+from manners.urls import host, origin, robots_url
 
 ENTRIES = 128
 MAX_BYTES = 64 * 1024 * 1024
@@ -63,8 +68,9 @@ class AsyncRobotsCache:
     """The robots.txt of every site, for async code.
 
     `profile` says how files are retrieved, `dialect` how they are read. With `offline`, nothing is
-    retrieved: what is not known is unreachable. `http` sends the requests; without one, the cache
-    makes its own, which introduces itself as `user_agent`.
+    retrieved: what is not known is unreachable. `store` keeps files between runs, and for others: a
+    path, or `valkey://…`. `http` sends the requests; without one, the cache makes its own, which
+    introduces itself as `user_agent`.
 
         async with AsyncRobotsCache() as cache:
             verdict = await cache.check("https://example.com/a", agent="MyBot")
@@ -80,19 +86,26 @@ class AsyncRobotsCache:
         offline: bool = False,
         entries: int = ENTRIES,
         max_bytes: int = MAX_BYTES,
+        store: str | Path | Backend | None = None,
         http: Sender | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
+        if http is not None and (user_agent is not None or allow_private):
+            raise ValueError(
+                "user_agent and allow_private are for http= to know, where it is given"
+            )
         self.dialect, self.profile = dialects.get(dialect), profiles.get(profile)
         self.offline = offline
-        self._http = http
-        if http is None and not offline:
-            self._http = _own_http(user_agent, allow_private)
-        self._owns_http = http is None
+        self._http = http or _own_http(user_agent, allow_private)
+        if isinstance(store, str | Path):
+            store = open_backend(str(store))
+        self._store = None if store is None else Tier(store, logs.failed)
+        self._saves: set[asyncio.Task[None]] = set()
         self._now = now
         self._memory = Memory(entries, max_bytes)
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._flights: dict[str, asyncio.Task[Held]] = {}
-        self._turn: asyncio.Semaphore | None = None
+        self._turn = asyncio.Semaphore(AT_A_TIME)
         self._counts = Statistics()
 
     async def get(self, url: str) -> Site:
@@ -101,7 +114,9 @@ class AsyncRobotsCache:
 
     async def check(self, url: str, agent: str | Sequence[str]) -> Verdict:
         """Whether the agent may fetch the URL, and why."""
-        return (await self.get(url)).check(url, agent)
+        verdict = (await self.get(url)).check(url, agent)
+        logs.matched(verdict)
+        return verdict
 
     async def allowed(self, url: str, agent: str | Sequence[str]) -> bool:
         """Whether the agent may fetch the URL."""
@@ -124,12 +139,14 @@ class AsyncRobotsCache:
 
     async def close(self) -> None:
         """Stop what is under way."""
+        self._enter()
         flights = list(self._flights.values())
         for flight in flights:
             flight.cancel()
-        await asyncio.gather(*flights, return_exceptions=True)
-        if self._owns_http and self._http is not None:
-            await self._http.close()
+        await asyncio.gather(*flights, *self._saves, return_exceptions=True)
+        await self._http.close()
+        if self._store is not None:
+            await self._store.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -153,39 +170,87 @@ class AsyncRobotsCache:
                 self.refresh(site)
             return held
         self._counts.misses += 1
-        if self.offline:
-            return self._out_of_reach(site, now)
         # Whoever asks while the site is being asked waits for the same answer, and may stop
         # waiting without taking it from the others.
         return await asyncio.shield(self.refresh(site) or self._flights[site])
 
     def refresh(self, site: str) -> "asyncio.Task[Held] | None":
         """Ask a site again, unless it is being asked."""
-        if site in self._flights or self.offline:
+        self._enter()
+        if site in self._flights:
             return None
         flight = self._flights[site] = asyncio.create_task(self._fly(site))
         flight.add_done_callback(lambda done: self._landed(site, done))
         return flight
 
+    def _enter(self) -> None:
+        """In a forked child there is another loop, and nothing is under way in it."""
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._loop, self._flights = loop, {}
+            self._turn = asyncio.Semaphore(AT_A_TIME)
+
     def _landed(self, site: str, flight: "asyncio.Task[Held]") -> None:
-        del self._flights[site]
+        self._flights.pop(site, None)
         if not flight.cancelled():
             flight.exception()  # whoever waits gets it; nobody may be waiting
 
     async def _fly(self, site: str) -> Held:
-        if self._turn is None:
-            self._turn = asyncio.Semaphore(AT_A_TIME)
-        before = self._memory.get(site)
+        held = self._memory.get(site)
+        before = held.entry if held else None
+        if self._store is not None:
+            stored = await self._store.load(site)
+            if stored is not None and (before is None or stored.outcome.at > before.outcome.at):
+                if self._is_good(stored):
+                    self._tell(stored, from_cache=True)
+                    return self._hold(stored)
+                before = stored
+        if self.offline:
+            return self._out_of_reach(site, before)
         async with self._turn:
-            outcome, body = await self._retrieve(site, before.entry if before else None)
-        counts = self._counts
-        counts.retrievals += 1
-        counts.not_modified += outcome.not_modified
-        counts.unreachable += outcome.availability is Availability.UNREACHABLE
-        return self._keep(before, site, outcome, body)
+            outcome, body = await self._retrieve(site, before)
+        self._counts.retrievals += 1
+        self._counts.not_modified += outcome.not_modified
+        self._counts.unreachable += outcome.availability is Availability.UNREACHABLE
+        if held is not None and self._may_wait(held, outcome):
+            return held
+        entry = renewed(before, site, outcome, body, self.profile, self._now())
+        self._tell(entry, from_cache=False)
+        if self._store is not None:  # nobody waits for it
+            save = asyncio.create_task(self._store.save(entry))
+            self._saves.add(save)
+            save.add_done_callback(self._saves.discard)
+        return self._hold(entry)
+
+    def _may_wait(self, held: Held, outcome: Outcome) -> bool:
+        """Whether a refresh ahead that failed changes nothing: what is held is still fresh."""
+        now = self._now()
+        if outcome.availability is not Availability.UNREACHABLE or now >= held.fresh_until:
+            return False
+        again = now + fresh_for(outcome, self.profile, now, 0.0)
+        if outcome.header("retry-after") and again > held.fresh_until:
+            return False  # the site asks for more time than there is: it is left alone for so long
+        held.refresh_at = again
+        return True
+
+    def _is_good(self, stored: Entry) -> bool:
+        """Whether an entry that somebody else made holds for us: another profile asks otherwise."""
+        return stored.outcome.profile == self.profile.name and self._now() < stored.fresh_until
+
+    def _hold(self, entry: Entry) -> Held:
+        held = Held(entry, self.dialect, self.profile)
+        self._memory.put(held)
+        return held
+
+    def _tell(self, entry: Entry, from_cache: bool) -> None:
+        outcome, age = entry.outcome, self._now() - entry.validated_at
+        logs.retrieved(host(entry.origin), outcome.status, from_cache, age, len(entry.body or b""))
+        if outcome.availability is Availability.UNREACHABLE:
+            logs.failed(f"{outcome.url}: {outcome}")
+        elif not outcome.complete:
+            logs.failed(f"{outcome.url}: longer than the profile reads")
 
     async def _retrieve(self, site: str, before: Entry | None) -> tuple[Outcome, bytes]:
-        assert self._http is not None  # noqa: S101 (there is none only where nothing is asked)
         flow = retrieve(robots_url(site), self.profile, before.copy if before else None)
         get = next(flow)
         while True:
@@ -196,16 +261,8 @@ class AsyncRobotsCache:
                 result: tuple[Outcome, bytes] = end.value
                 return result
 
-    def _keep(self, before: Held | None, site: str, outcome: Outcome, body: bytes) -> Held:
-        known = before.entry if before else None
-        entry = renewed(known, site, outcome, body, self.profile, self._now())
-        held = Held(entry, self.dialect, self.profile)
-        self._memory.put(held)
-        return held
-
-    def _out_of_reach(self, site: str, now: float) -> Held:
+    def _out_of_reach(self, site: str, before: Entry | None) -> Held:
         """What holds of a site that is not to be asked; nothing of it is kept."""
-        before = self._memory.get(site)
         outcome = Outcome(
             Availability.UNREACHABLE,
             "offline",
@@ -213,7 +270,9 @@ class AsyncRobotsCache:
             url=robots_url(site),
             confidence="low" if self.profile.unreachable == "allow" else "high",
         )
-        entry = renewed(before.entry if before else None, site, outcome, b"", self.profile, now)
+        if before is not None and before.unreachable_since is None:
+            before = replace(before, unreachable_since=before.fresh_until)  # as far as is known
+        entry = renewed(before, site, outcome, b"", self.profile, self._now())
         return Held(entry, self.dialect, self.profile)
 
 
@@ -237,6 +296,7 @@ class RobotsCache:
         offline: bool = False,
         entries: int = ENTRIES,
         max_bytes: int = MAX_BYTES,
+        store: str | Path | Backend | None = None,
         http: Sender | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -249,6 +309,7 @@ class RobotsCache:
             offline=offline,
             entries=entries,
             max_bytes=max_bytes,
+            store=store,
             http=http,
             now=now,
         )
@@ -260,14 +321,18 @@ class RobotsCache:
 
     def check(self, url: str, agent: str | Sequence[str]) -> Verdict:
         """Whether the agent may fetch the URL, and why."""
-        return self.get(url).check(url, agent)
+        verdict = self.get(url).check(url, agent)
+        logs.matched(verdict)
+        return verdict
 
     def allowed(self, url: str, agent: str | Sequence[str]) -> bool:
         """Whether the agent may fetch the URL."""
         held = self._remembered(url)
-        if held is not None and held.is_plain and not held.robots.dialect.token_from_header:
+        if held is None:
+            return portal.run(self._cache.allowed(url, agent))
+        if held.is_plain and not held.robots.dialect.token_from_header:
             return held.robots.policy(agent).allowed(url)
-        return self.get(url).allowed(url, agent)
+        return held.at(self._now()).allowed(url, agent)
 
     def prefetch(self, urls: Iterable[str]) -> None:
         """Retrieve the files of many sites at once, so that later questions need not wait."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from manners._text import to_bytes
 from manners.cache.entry import Entry
 from manners.retrieval.charset import in_utf8
 from manners.retrieval.outcome import Availability, Outcome
@@ -93,6 +94,9 @@ class Held:
 
 def _parsed(body: bytes, charset: str, dialect: Dialect, url: str, profile: Profile) -> Robots:
     text = in_utf8(body, charset)
-    if not dialect.size_limit and isinstance(text, bytes) and len(text) > profile.max_parsed:
-        text, _ = truncate(text, profile.max_parsed)  # the dialect knows no limit, the profile does
-    return parse(text, dialect, url, profile.max_parsed)
+    if dialect.size_limit:
+        return parse(text, dialect, url, profile.max_parsed)
+    # The dialect knows no limit, the profile does.
+    data = to_bytes(text) if isinstance(text, str) else text
+    data, truncated = truncate(data, profile.max_parsed)
+    return replace(parse(data, dialect, url), truncated=truncated)

@@ -1,21 +1,25 @@
 """The text of a robots.txt in the charset its server named."""
 
-import codecs
+from encodings.aliases import aliases
 
-# The text encodings that web pages come in (encoding.spec.whatwg.org, those that Python has). A
-# charset is what a server says: codecs that are slow, or do something else than decode, stay out.
-_KNOWN = frozenset(
-    codecs.lookup(name).name
-    for name in (
-        *("ascii", "utf-16", "utf-16-be", "utf-16-le", "koi8-r", "koi8-u", "mac-roman"),
-        *(f"iso8859-{part}" for part in range(1, 17) if part != 12),
-        *(
-            f"cp{page}"
-            for page in (866, 874, 949, 1250, 1251, 1252, 1253, 1254, 1255, 1256, 1257, 1258)
-        ),
-        *("big5", "euc-jp", "euc-kr", "gb18030", "gb2312", "gbk", "iso2022_jp", "shift_jis"),
+# The text encodings that web pages come in (encoding.spec.whatwg.org, those that Python has), by
+# every name they have. A charset is what a server says: codecs that are slow, or do something else
+# than decode, stay out, and Python, which remembers every name it is asked for, is not asked.
+_WEB = frozenset(
+    (
+        *("utf_16", "utf_16_be", "utf_16_le", "koi8_r", "koi8_u", "mac_roman", "mac_cyrillic"),
+        *("latin_1", *(f"iso8859_{part}" for part in range(2, 17) if part != 12)),
+        *(f"cp{page}" for page in (866, 874, 932, 949, *range(1250, 1259))),
+        *("big5", "big5hkscs", "euc_jp", "euc_kr", "gb18030", "gb2312", "gbk", "iso2022_jp"),
+        "shift_jis",
     )
 )
+_CODECS = {
+    **{name: name for name in _WEB},
+    **{alias: name for alias, name in aliases.items() if name in _WEB},
+    "windows_31j": "cp932",
+    "windows_874": "cp874",
+}
 
 
 def in_utf8(body: bytes, charset: str) -> bytes | str:
@@ -29,8 +33,6 @@ def in_utf8(body: bytes, charset: str) -> bytes | str:
     >>> in_utf8(b"Disallow: /caf\\xe9", "no-such-charset")
     b'Disallow: /caf\\xe9'
     """
-    try:
-        name = codecs.lookup(charset).name
-    except (LookupError, ValueError):  # ValueError: a NUL in the name
-        return body
-    return body.decode(name, "replace") if name in _KNOWN - {"ascii"} else body
+    name = charset.lower().replace("-", "_").replace(":", "_").removeprefix("x_")
+    codec = _CODECS.get(name)
+    return body if codec is None else body.decode(codec, "replace")

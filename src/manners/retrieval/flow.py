@@ -4,6 +4,8 @@ A generator that yields requests and is sent replies. Whoever drives it decides 
 sent: with a slot, through a proxy, from a script in a test.
 """
 
+import re
+from codecs import BOM_UTF8
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from urllib.parse import urljoin
@@ -11,7 +13,7 @@ from urllib.parse import urljoin
 from manners.net.messages import Get, Response, Unreachable
 from manners.retrieval.outcome import Availability, Hop, Outcome
 from manners.retrieval.profiles import Profile
-from manners.urls import host, requestable
+from manners.urls import host, requestable, without_credentials
 
 _MATTER = (
     *("age", "cache-control", "content-encoding", "content-type", "date", "etag", "expires"),
@@ -35,7 +37,12 @@ class Copy:
         if url != self.url:
             return {}
         made = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
-        return {name: value for name, value in made.items() if value}
+        # A mark that could not be sent as it came is not sent: else the site would be out of reach.
+        return {
+            name: value
+            for name, value in made.items()
+            if value and value.isascii() and value.isprintable()
+        }
 
 
 Flow = Generator[Get, Response | Unreachable, tuple[Outcome, bytes]]
@@ -126,12 +133,14 @@ class _Story:
         unknown = availability is Availability.UNREACHABLE and self.profile.unreachable == "allow"
         outcome = Outcome(
             availability,
-            f"{note}, looks like HTML" if body.lstrip().startswith(b"<") else note,
+            f"{note}, looks like HTML" if _looks_like_html(body) else note,
             profile=self.profile.name,
             url=self.robots_url,
             hops=tuple(self.hops),
             headers=tuple(
-                (name, reply.headers[name][:_HEADER]) for name in _MATTER if name in reply.headers
+                (name, _kept(name, reply.headers[name]))
+                for name in _MATTER
+                if name in reply.headers
             ),
             bytes=len(body),
             charset=_charset(reply.headers.get("content-type", "")) if is_file else "",
@@ -143,14 +152,27 @@ class _Story:
         return outcome, body
 
 
+_NO_HOST = re.compile(r"(?:https?:)?//(?:[/?#]|$)", re.IGNORECASE).match
+
+
 def _target(url: str, location: str) -> str | None:
     """Where a redirect leads to; None when that is nowhere."""
-    if not location.strip():
+    location = location.strip()
+    if not location or _NO_HOST(location):  # `urljoin` would take the host of the page before it
         return None
     try:
-        return requestable(urljoin(url, location.strip()))
+        return requestable(urljoin(url, location))
     except ValueError:  # InvalidURL, and what urljoin makes of brackets
         return None
+
+
+def _kept(name: str, value: str) -> str:
+    """What an outcome keeps of a header: no credentials, and not much."""
+    return (without_credentials(value.strip()) if name == "location" else value)[:_HEADER]
+
+
+def _looks_like_html(body: bytes) -> bool:
+    return body.removeprefix(BOM_UTF8).lstrip().startswith(b"<")
 
 
 def _charset(content_type: str) -> str:

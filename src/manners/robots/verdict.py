@@ -32,7 +32,8 @@ class Reason(StrEnum):
     UNAVAILABLE = "unavailable"
     """The site has no robots.txt: allowed (RFC 9309 2.3.1.3)."""
     UNREACHABLE = "unreachable"
-    """The robots.txt could not be retrieved: disallowed (RFC 9309 2.3.1.4)."""
+    """The robots.txt could not be retrieved: disallowed (RFC 9309 2.3.1.4), unless the profile is
+    open."""
     STALE_COPY = "stale-copy"
     """The robots.txt could not be retrieved, and an earlier copy decided (RFC 9309 2.4)."""
     NOT_RESPECTED = "not-respected"
@@ -86,7 +87,8 @@ class Verdict:
     def __str__(self) -> str:
         said = str(self.reason)
         if self.rule is not None:
-            said += f", line {self.line}: {printable(self.rule.pattern)}"
+            said += f", line {self.line}" if self.line else ""
+            said += f": {printable(self.rule.pattern)}"
         if self.retrieval is not None and not self.retrieval.is_plain:
             told = str(self.retrieval)
             said = told if told.startswith(said) else f"{said}; {told}"

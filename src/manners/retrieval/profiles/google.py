@@ -8,8 +8,8 @@ PROFILE = RFC9309.but(
     summary="as Google does: closed for 12 hours, then as it last was",
     # "Google follows at least five redirect hops".
     max_redirects=5,
-    # "Google enforces a robots.txt file size limit of 500 kibibytes": no more is read.
-    max_read=512_000,
+    # "Google enforces a robots.txt file size limit of 500 kibibytes".
+    max_parsed=512_000,
     # "For the first 12 hours, Google stops crawling"; then the last good version is used.
     disallow_first=12 * HOUR,
     # "Google generally caches the contents of robots.txt file for up to 24 hours".
