@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check asan fuzz bench docs clean
+.PHONY: demo test check soak asan fuzz bench docs clean
 
 demo: $(VENV)/installed
 	@$(BIN)/manners demo
@@ -23,6 +23,10 @@ check: $(VENV)/checked
 	$(MAKE) --no-print-directory fuzz SECONDS=20
 	$(MAKE) --no-print-directory test
 
+# The long forms: every fault in every profile, twenty times; ten thousand origins; long fuzzing.
+soak: $(VENV)/tested
+	$(BIN)/python -m pytest -n auto -m soak
+
 # The kernel under AddressSanitizer and UBSan; needs gcc.
 asan: $(VENV)/tested
 	$(BIN)/python -m tests.memory.asan
@@ -34,6 +38,8 @@ fuzz: $(VENV)/checked
 
 bench: $(VENV)/tested
 	$(BIN)/python -m benchmarks.engine
+	$(BIN)/python -m benchmarks.dropins
+	$(BIN)/python -m benchmarks.retrieval
 
 docs: $(VENV)/checked
 	$(BIN)/mkdocs serve

@@ -35,4 +35,6 @@ def in_utf8(body: bytes, charset: str) -> bytes | str:
     """
     name = charset.lower().replace("-", "_").replace(":", "_").removeprefix("x_")
     codec = _CODECS.get(name)
-    return body if codec is None else body.decode(codec, "replace")
+    if codec is None or (codec.startswith("utf_16") and b"\0" not in body):
+        return body  # no key of a robots.txt is without a NUL in UTF-16: the server is mistaken
+    return body.decode(codec, "replace")
