@@ -13,12 +13,12 @@ import ssl
 import threading
 import time
 import zlib
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from manners.errors import MissingExtra
+from manners.errors import MannersError, MissingExtra
 from manners.net import guard
 from manners.net.messages import Get, Response, Unreachable
 from manners.urls import host, origin, requestable
@@ -81,6 +81,8 @@ class Http:
         try:
             async with asyncio.timeout(get.total):
                 return await self._exchange(session, url, get, start)
+        except Broken as broken:
+            return Unreachable(str(broken), time.monotonic() - start)
         except _FAILURES as failure:
             return Unreachable(self._cause(failure), time.monotonic() - start)
 
@@ -90,26 +92,47 @@ class Http:
         if opened is not None:
             await opened.session.close()
 
+    @asynccontextmanager
+    async def stream(self, get: Get) -> AsyncIterator["Stream | Unreachable"]:
+        """Send a request and hand out the body piece by piece; `total` does not bound it."""
+        start, url = time.monotonic(), requestable(get.url)
+        if not self._allow_private and guard.refuses(host(url)):
+            yield Unreachable("refused address", time.monotonic() - start)
+            return
+        try:
+            reply = await self._ask(self._open(), url, get)
+        except _FAILURES as failure:
+            yield Unreachable(self._cause(failure), time.monotonic() - start)
+            return
+        async with reply:
+            yield Stream(reply, get.max_bytes, time.monotonic() - start, self._cause)
+
     async def _exchange(
         self, session: aiohttp.ClientSession, url: str, get: Get, start: float
     ) -> Response:
-        own = self._auth.get(origin(url), {})
-        async with session.get(
+        async with await self._ask(session, url, get) as reply:
+            stream, body = Stream(reply, get.max_bytes, 0.0, self._cause), b""
+            if get.method != "HEAD" and (get.any_status or 200 <= reply.status < 300):
+                body = b"".join([piece async for piece in stream.chunks()])
+            seconds = time.monotonic() - start
+            return Response(reply.status, stream.headers, body, stream.complete, seconds)
+
+    async def _ask(
+        self, session: aiohttp.ClientSession, url: str, get: Get
+    ) -> aiohttp.ClientResponse:
+        auth = self._auth.get(origin(url), {}) if self._auth else {}
+        reply = await session.request(
+            get.method,
             URL(url, encoded=True),
-            headers={"Accept-Encoding": "gzip, deflate", **own, **get.headers},
+            headers={"Accept-Encoding": "gzip, deflate", **auth, **get.headers},
             allow_redirects=False,
             proxy=self._proxy,
             timeout=aiohttp.ClientTimeout(sock_connect=get.connect, sock_read=get.read),
-        ) as reply:
-            if reply.status == 407 and self._proxy is not None:
-                raise _ProxyFailed  # RFC 9110 section 15.5.8: the proxy speaks, not the site
-            found = {name.lower(): ", ".join(reply.headers.getall(name)) for name in reply.headers}
-            body, complete = b"", True
-            if 200 <= reply.status < 300:
-                body, complete = await _read(reply, get.max_bytes)
-            if not complete:
-                reply.close()  # the rest is never read
-            return Response(reply.status, found, body, complete, time.monotonic() - start)
+        )
+        if reply.status == 407 and self._proxy is not None:
+            reply.close()
+            raise _ProxyFailed  # RFC 9110 section 15.5.8: the proxy speaks, not the site
+        return reply
 
     def _open(self) -> aiohttp.ClientSession:
         loop, process = asyncio.get_running_loop(), os.getpid()
@@ -144,6 +167,50 @@ class Http:
         if self._proxy is not None and isinstance(failure, aiohttp.ClientConnectorDNSError):
             return "proxy failed"  # its name is the only one that is looked up here
         return _cause(failure)
+
+
+class Stream:
+    """A reply whose body is read piece by piece, decompressed and bounded."""
+
+    def __init__(
+        self,
+        reply: aiohttp.ClientResponse,
+        limit: int,
+        seconds: float,
+        cause: Callable[[BaseException], str],
+    ) -> None:
+        self.status, self.headers, self.seconds = reply.status, _headers(reply), seconds
+        self.complete = True
+        """False when the body is longer than what was asked for; known at its end."""
+        self._reply, self._limit, self._cause = reply, limit, cause
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The body, decompressed, up to the limit; `Broken` is raised where it breaks off."""
+        reply, left = self._reply, self._limit
+        try:
+            decode, ending = _decoder(reply.headers.get("Content-Encoding", "")), _ending(reply)
+            async for chunk in reply.content.iter_chunked(_CHUNK):
+                piece = decode.feed(chunk, left + 1)
+                if len(piece) > left:
+                    self.complete = False
+                    reply.close()  # the rest is never read
+                    yield piece[:left]
+                    return
+                left -= len(piece)
+                yield piece
+            if ending is not None and ending.done() and ending.exception() is not None:
+                raise _Lost
+            decode.end()
+        except _FAILURES as failure:
+            raise Broken(self._cause(failure)) from None
+
+
+class Broken(MannersError):
+    """A body that broke off, and why."""
+
+
+def _headers(reply: aiohttp.ClientResponse) -> dict[str, str]:
+    return {name.lower(): ", ".join(reply.headers.getall(name)) for name in reply.headers}
 
 
 class _Opened(NamedTuple):
@@ -285,21 +352,6 @@ def _guarded_socket(address: "AddrInfoType") -> socket.socket:
 
 class _Unreadable(Exception):
     """A body that cannot be decoded."""
-
-
-async def _read(reply: aiohttp.ClientResponse, limit: int) -> tuple[bytes, bool]:
-    """The body up to a limit, decompressed, and whether that is all of it."""
-    decode = _decoder(reply.headers.get("Content-Encoding", ""))
-    ending = _ending(reply)
-    body = bytearray()
-    async for chunk in reply.content.iter_chunked(_CHUNK):
-        body += decode.feed(chunk, limit + 1 - len(body))
-        if len(body) > limit:
-            return bytes(body[:limit]), False
-    if ending is not None and ending.done() and ending.exception() is not None:
-        raise _Lost
-    decode.end()
-    return bytes(body), True
 
 
 def _ending(reply: aiohttp.ClientResponse) -> "asyncio.Future[None] | None":
