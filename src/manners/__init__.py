@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from manners._compiled import KERNEL
     from manners.cache.robots import AsyncRobotsCache, RobotsCache, check
     from manners.errors import InvalidURL, MannersError, MissingExtra
+    from manners.robotrules import RobotRules
     from manners.robots.agents import product_token
     from manners.robots.dialects import Dialect
     from manners.robots.groups import Group, Rule
@@ -38,6 +39,7 @@ __all__ = [
     "MissingExtra",
     "Policy",
     "Reason",
+    "RobotRules",
     "Robots",
     "RobotsCache",
     "Rule",
@@ -58,6 +60,7 @@ _HOME = {
     "MissingExtra": "manners.errors",
     "Policy": "manners.robots.policy",
     "Reason": "manners.robots.verdict",
+    "RobotRules": "manners.robotrules",
     "Robots": "manners.robots.policy",
     "RobotsCache": "manners.cache.robots",
     "Rule": "manners.robots.groups",

@@ -99,7 +99,7 @@ class AsyncRobotsCache:
         self._http = http or _own_http(user_agent, allow_private)
         if isinstance(store, str | Path):
             store = open_backend(str(store))
-        self._store = None if store is None else Tier(store, logs.failed)
+        self._store = None if store is None else Tier(store, logs.cache_failed)
         self._saves: set[asyncio.Task[None]] = set()
         self._now = now
         self._memory = Memory(entries, max_bytes)

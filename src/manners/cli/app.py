@@ -19,7 +19,10 @@ def build() -> typer.Typer:
     app.callback()(_options)
     for name in _family.names("manners.cli.commands"):
         module = _family.member("manners.cli.commands", "command", name)
-        app.command(name)(module.command)
+        if isinstance(module.command, typer.Typer):
+            app.add_typer(module.command, name=name)
+        else:
+            app.command(name)(module.command)
     return app
 
 

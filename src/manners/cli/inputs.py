@@ -1,19 +1,21 @@
 """What the commands are given: options they share, robots.txt files, lists of URLs."""
 
 import math
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
 from manners.errors import MannersError
-from manners.robots.dialects import DEFAULT, get
+from manners.robots.dialects import get
 from manners.robots.policy import Robots, parse
 
 if TYPE_CHECKING:
     from manners.cache.robots import AsyncRobotsCache
+    from manners.settings import Settings
 
 RobotsOption = Annotated[
     str, typer.Option("--robots", metavar="FILE|-", help="The robots.txt; - is standard input.")
@@ -54,7 +56,7 @@ LikeOption = Annotated[
     ),
 ]
 AllowPrivateOption = Annotated[
-    bool,
+    bool | None,
     typer.Option("--allow-private", help="Also ask servers on private and local addresses."),
 ]
 TimeoutOption = Annotated[
@@ -66,6 +68,26 @@ TimeoutOption = Annotated[
 UserAgentOption = Annotated[
     str | None,
     typer.Option("--user-agent", metavar="TEXT", help="What requests introduce themselves as."),
+]
+CacheOption = Annotated[
+    str | None,
+    typer.Option("--cache", metavar="FILE|URL", help="Where files are kept: a file, or valkey://…"),
+]
+ConfigOption = Annotated[
+    str | None,
+    typer.Option(
+        "--config", metavar="FILE", help="Settings: TOML, or a scan.yml (default manners.toml)."
+    ),
+]
+LogLevelOption = Annotated[
+    str | None,
+    typer.Option("--log-level", metavar="LEVEL", help="debug, info, warning, error, or none."),
+]
+LogFormatOption = Annotated[
+    str | None, typer.Option("--log-format", metavar="FORMAT", help="text or json.")
+]
+LogMatchesOption = Annotated[
+    bool | None, typer.Option("--log-matches", help="Log every match, at level debug.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
 
@@ -85,34 +107,55 @@ class Unusable(MannersError):
     """Something the command was given that it cannot work with."""
 
 
-def open_cache(  # noqa: PLR0913 (an argument is an option)
-    *,
-    dialect: str | None,
-    profile: str | None,
-    like: str | None,
-    allow_private: bool,
-    timeout: float | None,
-    user_agent: str | None,
-) -> "AsyncRobotsCache":
-    """The cache that retrieves what the options ask for; what is said outright beats `--like`."""
-    from manners.cache.robots import AsyncRobotsCache
-    from manners.retrieval import profiles
+REFUSED = "a private or local address; --allow-private asks it all the same"
 
-    model = get(DEFAULT if like is None else like)
-    read_as = model if dialect is None else get(dialect)
-    chosen = profiles.get(model.profile if profile is None else profile)
+
+def has_settings(**options: Any) -> bool:
+    """Whether there is anything to load: an option, a file, a variable of the environment."""
+    return (
+        any(value is not None for value in options.values())
+        or Path("manners.toml").is_file()
+        or any(name.startswith("MANNERS_") and name != "MANNERS_PURE" for name in os.environ)
+        or "USER_AGENT" in os.environ
+    )
+
+
+def load_settings(
+    config: str | None = None, like: str | None = None, timeout: float | None = None, **options: Any
+) -> "Settings":
+    """The settings in force, with what the options say; logs are set up as they say."""
+    from manners import logs
+    from manners.settings import load
+
+    if like is not None:  # what is said outright beats it
+        for name, value in (("dialect", like), ("profile", get(like).profile)):
+            if options.get(name) is None:
+                options[name] = value
     if timeout is not None:
         if not 0 < timeout < math.inf:
             raise Unusable(f"--timeout is a number of seconds above 0, not {timeout:g}")
-        chosen = chosen.but(connect=timeout, read=timeout, total=timeout)
-    if user_agent is not None and not (user_agent.isascii() and user_agent.isprintable()):
-        raise Unusable("--user-agent is a line of printable ASCII")
+        options |= dict.fromkeys(("connect_timeout", "read_timeout", "total_timeout"), timeout)
+    settings = load(config, options=options).settings
+    logs.configure(settings.log_level, settings.log_format, settings.log_matches)
+    return settings
+
+
+def open_cache(settings: "Settings") -> "AsyncRobotsCache":
+    """The cache that retrieves as the settings say."""
+    from manners.cache.robots import AsyncRobotsCache, default_user_agent
+    from manners.net.http import Http
+
     return AsyncRobotsCache(
-        dialect=read_as,
-        profile=chosen,
-        user_agent=user_agent,
-        allow_private=allow_private,
-        entries=_SITES,
+        dialect=settings.dialect,
+        profile=settings.retrieval,
+        entries=max(settings.cache_entries, _SITES),
+        store=settings.cache,
+        http=Http(
+            user_agent=settings.user_agent or default_user_agent(),
+            allow_private=settings.allow_private,
+            proxy=settings.proxy,
+            ca_file=settings.ca_file,
+        ),
     )
 
 

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from manners.cache.robots import AsyncRobotsCache
     from manners.cache.site import Site
     from manners.cli.render import Progress
+    from manners.exclusions import Rulings
+    from manners.robots.verdict import Verdict
+
+    Answer = Site | Verdict | InvalidURL
 
 _AHEAD = 1000
 """How many URLs are read before the first of them is answered."""
@@ -23,14 +27,14 @@ _PATIENCE = 0.5
 
 
 def sites(
-    urls: Iterable[str], cache: "AsyncRobotsCache", progress: "Progress"
-) -> Iterator[tuple[str, "Site | InvalidURL"]]:
-    """Each URL with what its site says, or with what is wrong about it."""
-    ahead: queue.Queue[tuple[str, Site | InvalidURL | Future[Site]] | BaseException | None]
+    urls: Iterable[str], cache: "AsyncRobotsCache", rulings: "Rulings", progress: "Progress"
+) -> Iterator[tuple[str, "Answer"]]:
+    """Each URL with what its site says, with what is ruled without it, or with what is wrong."""
+    ahead: queue.Queue[tuple[str, Answer | Future[Site]] | BaseException | None]
     ahead = queue.Queue(_AHEAD)
     # URLs are read in a thread of their own: whoever types them waits for an answer before the
     # next question, and whoever pipes them in wants many sites asked at once.
-    threading.Thread(target=_read, args=(urls, cache, ahead), daemon=True).start()
+    threading.Thread(target=_read, args=(urls, cache, rulings, ahead), daemon=True).start()
     done = 0
     while (item := ahead.get()) is not None:
         if isinstance(item, BaseException):
@@ -57,18 +61,23 @@ def _is_done(future: "Future[Site]") -> bool:
 def _read(
     urls: Iterable[str],
     cache: "AsyncRobotsCache",
-    ahead: "queue.Queue[tuple[str, Site | InvalidURL | Future[Site]] | BaseException | None]",
+    rulings: "Rulings",
+    ahead: "queue.Queue[tuple[str, Answer | Future[Site]] | BaseException | None]",
 ) -> None:
     try:
         for url in urls:
             try:
-                now = time.time()
-                held = cache.fresh(origin(url), now)
+                ruled = rulings.check(url)
+                ahead.put((url, _ask(url, cache) if ruled is None else ruled))
             except InvalidURL as error:
                 ahead.put((url, error))
-                continue
-            ahead.put((url, held.at(now) if held else portal.submit(cache.get(url))))
     except BaseException as error:
         ahead.put(error)
     else:
         ahead.put(None)
+
+
+def _ask(url: str, cache: "AsyncRobotsCache") -> "Site | Future[Site]":
+    now = time.time()
+    held = cache.fresh(origin(url), now)
+    return held.at(now) if held else portal.submit(cache.get(url))

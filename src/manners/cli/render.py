@@ -28,7 +28,8 @@ def because(verdict: Verdict) -> str:
     """Why, in a few words."""
     said = str(verdict.reason)
     if verdict.rule is not None:
-        said = f"line {verdict.line}: {printable(verdict.line_text.strip())}"
+        said = f"line {verdict.line}" if verdict.line else said
+        said += f": {printable(verdict.line_text.strip())}"
     if verdict.retrieval is None or verdict.retrieval.is_plain:
         return said
     told = str(verdict.retrieval)

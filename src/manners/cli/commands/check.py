@@ -1,7 +1,7 @@
 """`manners check`: may this agent fetch these URLs?"""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
@@ -9,10 +9,12 @@ from manners._text import printable
 from manners.cli import UNDECIDED, inputs, render
 from manners.errors import InvalidURL
 from manners.robots.dialects import DEFAULT
+from manners.robots.policy import Policy
 from manners.robots.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
     from manners.cache.robots import AsyncRobotsCache
+    from manners.exclusions import Rulings
 
 Answers = Iterator[tuple[str, list[Verdict] | InvalidURL]]
 """For each URL the verdicts, one for each agent, or what is wrong about it."""
@@ -39,9 +41,14 @@ def command(
         str | None,
         typer.Option("--urls", metavar="FILE|-", help="A file of URLs, one a line."),
     ] = None,
-    allow_private: inputs.AllowPrivateOption = False,
+    allow_private: inputs.AllowPrivateOption = None,
     timeout: inputs.TimeoutOption = None,
     user_agent: inputs.UserAgentOption = None,
+    cache: inputs.CacheOption = None,
+    config: inputs.ConfigOption = None,
+    log_level: inputs.LogLevelOption = None,
+    log_format: inputs.LogFormatOption = None,
+    log_matches: inputs.LogMatchesOption = None,
     json: inputs.JsonOption = False,
 ) -> int:
     """Check URLs against their sites' robots.txt, or against one at hand.
@@ -53,30 +60,42 @@ def command(
     if robots == "-" and "-" in [*given, urls_from]:
         raise inputs.Unusable("standard input cannot hold both the robots.txt and the URLs")
     more = None if urls_from is None else inputs.open_input(urls_from)
-    agents = agent or ["*"]
     wanted = _all_urls(given, more)
+    live: dict[str, Any] = {
+        "profile": profile,
+        "like": like,
+        "allow_private": allow_private,
+        "timeout": timeout,
+        "user_agent": user_agent,
+        "cache": cache,
+    }
+    others: dict[str, Any] = {
+        "config": config,
+        "log_level": log_level,
+        "log_format": log_format,
+        "log_matches": log_matches,
+    }
     if robots is not None:
-        if allow_private or any(each is not None for each in (profile, like, timeout, user_agent)):
-            raise inputs.Unusable(
-                "nothing is retrieved with --robots: leave out --profile, --like, "
-                "--allow-private, --timeout and --user-agent"
-            )
-        read_as = DEFAULT if dialect is None else dialect
-        return _print(_at_hand(wanted, robots, read_as, agents), agents, json)
-    cache = inputs.open_cache(
-        dialect=dialect,
-        profile=profile,
-        like=like,
-        allow_private=allow_private,
-        timeout=timeout,
-        user_agent=user_agent,
-    )
+        for name, value in live.items():
+            if value is not None:
+                option = "--" + name.replace("_", "-")
+                raise inputs.Unusable(f"nothing is retrieved with --robots: leave out {option}")
+        if not inputs.has_settings(**others):  # then the settings' library is not needed either
+            agents = agent or ["*"]
+            read_as = DEFAULT if dialect is None else dialect
+            return _print(_at_hand(wanted, robots, read_as, agents, None), agents, json)
+    settings = inputs.load_settings(dialect=dialect, **live, **others)
+    agents, rulings = agent or [settings.agent], settings.rulings
+    if robots is not None:
+        answers = _at_hand(wanted, robots, settings.dialect, agents, rulings)
+        return _print(answers, agents, json)
     from manners._portal import portal
 
+    retrieving = inputs.open_cache(settings)
     try:
-        return _print(_live(wanted, cache, agents), agents, json)
+        return _print(_live(wanted, retrieving, agents, rulings), agents, json)
     finally:
-        portal.run(cache.close())
+        portal.run(retrieving.close())
 
 
 def _all_urls(given: list[str], more: BinaryIO | None) -> Iterator[str]:
@@ -90,23 +109,41 @@ def _all_urls(given: list[str], more: BinaryIO | None) -> Iterator[str]:
             yield from inputs.read_urls(more)
 
 
-def _at_hand(urls: Iterable[str], robots: str, dialect: str, agents: list[str]) -> Answers:
+def _at_hand(
+    urls: Iterable[str], robots: str, dialect: str, agents: list[str], rulings: "Rulings | None"
+) -> Answers:
     """Answers by one file for all URLs."""
     read = inputs.read_robots(robots, dialect)
     policies = [read.policy(read.dialect.own_name(name)) for name in agents]
-    return ((url, [policy.check(url) for policy in policies]) for url in urls)
+    return ((url, _decide(url, rulings, policies)) for url in urls)
 
 
-def _live(urls: Iterable[str], cache: "AsyncRobotsCache", agents: list[str]) -> Answers:
+def _decide(url: str, rulings: "Rulings | None", policies: list[Policy]) -> list[Verdict]:
+    excluded = rulings.excludes(url) if rulings else None
+    if excluded is not None:
+        return [excluded] * len(policies)
+    verdicts = [policy.check(url) for policy in policies]
+    if rulings:
+        _log(verdicts)
+    return verdicts
+
+
+def _live(
+    urls: Iterable[str], cache: "AsyncRobotsCache", agents: list[str], rulings: "Rulings"
+) -> Answers:
     """Answers by the file of each URL's own site."""
     from manners.cli.live import sites
 
     warned: set[str] = set()
-    for url, site in sites(urls, cache, render.Progress()):
+    for url, site in sites(urls, cache, rulings, render.Progress()):
         if isinstance(site, InvalidURL):
             yield url, site
             continue
+        if isinstance(site, Verdict):
+            yield url, [site] * len(agents)
+            continue
         verdicts = [site.check(url, agent) for agent in agents]
+        _log(verdicts)
         where, warning = site.outcome.url, _warning(verdicts[0], site.outcome.note)
         if warning and where not in warned and len(warned) < _MAX_WARNINGS:
             warned.add(where)
@@ -114,13 +151,22 @@ def _live(urls: Iterable[str], cache: "AsyncRobotsCache", agents: list[str]) -> 
         yield url, verdicts
 
 
+def _log(verdicts: list[Verdict]) -> None:
+    from manners import logs
+
+    for verdict in verdicts:
+        logs.matched(verdict)
+
+
 def _warning(verdict: Verdict, note: str) -> str:
     if verdict.reason is Reason.TOO_LARGE:
         return "larger than the profile reads: everything is allowed"
     if verdict.reason is Reason.TOO_MANY_RULES:
         return "more rules than the dialect reads: everything is allowed"
+    if verdict.truncated:
+        return "longer than what was read of it"
     if note == "refused address":
-        return "a private or local address; --allow-private asks it all the same"
+        return inputs.REFUSED
     return ""
 
 

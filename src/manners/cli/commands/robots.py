@@ -27,35 +27,46 @@ def command(
         Path | None,
         typer.Option("--save", metavar="FILE", help="Write the file as it was received."),
     ] = None,
-    allow_private: inputs.AllowPrivateOption = False,
+    allow_private: inputs.AllowPrivateOption = None,
     timeout: inputs.TimeoutOption = None,
     user_agent: inputs.UserAgentOption = None,
+    cache: inputs.CacheOption = None,
+    config: inputs.ConfigOption = None,
+    log_level: inputs.LogLevelOption = None,
+    log_format: inputs.LogFormatOption = None,
     json: inputs.JsonOption = False,
 ) -> int:
     """Retrieve a site's robots.txt, and show how that went and what is in it.
 
     Exit code 0 when there is one, 1 when there is none, 3 when the site cannot be reached.
     """
-    from manners._portal import portal
-
-    cache = inputs.open_cache(
+    settings = inputs.load_settings(
+        config,
+        like,
+        timeout,
         dialect=dialect,
         profile=profile,
-        like=like,
         allow_private=allow_private,
-        timeout=timeout,
         user_agent=user_agent,
+        cache=cache,
+        log_level=log_level,
+        log_format=log_format,
     )
+    from manners._portal import portal
+
+    retrieving = inputs.open_cache(settings)
     try:
-        site = portal.run(cache.get(url))
+        site = portal.run(retrieving.get(url))
     finally:
-        portal.run(cache.close())
+        portal.run(retrieving.close())
     if json:
         print(render.as_json(_as_dict(site)))
     else:
         print("\n".join(_lines(site)))
     if save is not None:
         _save(site, save)
+    if site.outcome.note == "refused address":
+        inputs.warn(f"{printable(site.outcome.url)}: {inputs.REFUSED}")
     return _EXIT[site.outcome.availability]
 
 

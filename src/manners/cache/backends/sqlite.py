@@ -1,0 +1,116 @@
+"""Entries in an SQLite file, which several processes may use at once."""
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+from manners import _sqlite
+from manners.cache.entry import Entry
+
+SCHEMES = ("sqlite",)
+_T = TypeVar("_T")
+
+_APPLICATION = 0x6D616E63
+"""Marks a file as a cache: "manc"."""
+_SCHEMA = """
+CREATE TABLE entries (
+    origin TEXT PRIMARY KEY,
+    at REAL NOT NULL,
+    body BLOB,
+    metadata TEXT NOT NULL
+)
+"""
+_SAVE = """
+INSERT INTO entries (origin, at, body, metadata) VALUES (?, ?, ?, ?)
+ON CONFLICT (origin) DO UPDATE
+SET at = excluded.at, body = excluded.body, metadata = excluded.metadata
+WHERE excluded.at >= entries.at
+"""
+_SELECT = "SELECT body, metadata FROM entries"
+_WAIT = 0.2
+"""Seconds to wait for another process that writes; less than the tier's patience."""
+_KEPT = 31 * 86_400.0
+"""Seconds: no profile uses a copy that is older."""
+_SAVES = 1000
+"""Saves after which what is too old is dropped."""
+
+
+def open_backend(where: str) -> "SqliteBackend":
+    """The backend for a path, or for `sqlite:///path`."""
+    return SqliteBackend(Path(where.removeprefix("sqlite:///")))
+
+
+class SqliteBackend:
+    """Entries in a file. The file is opened when it is first needed, in a thread of its own."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._thread = ThreadPoolExecutor(1, "manners-cache")
+        self._connection: sqlite3.Connection | None = None
+        self._saves = 0
+
+    async def load(self, origin: str) -> Entry | None:
+        """What is kept of an origin; None when nothing is."""
+        return await self._run(self._load, origin)
+
+    async def save(self, entry: Entry) -> None:
+        """Keep this, unless something newer is kept."""
+        await self._run(self._save, entry)
+
+    async def forget(self, origin: str) -> bool:
+        """Drop what is kept of an origin; whether there was anything."""
+        return await self._run(self._forget, origin)
+
+    async def entries(self) -> AsyncIterator[Entry]:
+        """Everything that is kept, by origin."""
+        after = ""
+        while page := await self._run(self._page, after):
+            for entry in page:
+                yield entry
+            after = page[-1].origin
+
+    async def close(self) -> None:
+        """Close the file."""
+        await self._run(self._close)
+        self._thread.shutdown(wait=False)
+
+    async def _run(self, work: Callable[..., _T], *arguments: Any) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+
+    # In the thread.
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = _sqlite.connect(self.path, _APPLICATION, _SCHEMA, _WAIT)
+        return self._connection
+
+    def _load(self, origin: str) -> Entry | None:
+        row = self._open().execute(f"{_SELECT} WHERE origin = ?", (origin,)).fetchone()
+        return None if row is None else _entry(*row)
+
+    def _save(self, entry: Entry) -> None:
+        row = (entry.origin, entry.outcome.at, entry.body, json.dumps(entry.to_dict()))
+        self._open().execute(_SAVE, row)
+        self._saves += 1
+        if self._saves % _SAVES == 0:
+            self._open().execute("DELETE FROM entries WHERE at < ?", (entry.outcome.at - _KEPT,))
+
+    def _forget(self, origin: str) -> bool:
+        return self._open().execute("DELETE FROM entries WHERE origin = ?", (origin,)).rowcount > 0
+
+    def _page(self, after: str) -> list[Entry]:
+        query = f"{_SELECT} WHERE origin > ? ORDER BY origin LIMIT 100"
+        return [_entry(*row) for row in self._open().execute(query, (after,))]
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _entry(body: bytes | None, metadata: str) -> Entry:
+    return Entry.from_dict(json.loads(metadata), body)
