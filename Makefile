@@ -40,6 +40,7 @@ bench: $(VENV)/tested
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.dropins
 	$(BIN)/python -m benchmarks.retrieval
+	$(BIN)/python -m benchmarks.cache
 
 docs: $(VENV)/checked
 	$(BIN)/mkdocs serve

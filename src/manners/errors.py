@@ -5,7 +5,8 @@ A disallowed URL is a verdict, never an error: errors are for what could not be 
     MannersError
     ├── InvalidURL      (also a ValueError)   a URL no request can be made from
     ├── UnknownName     (also a LookupError)  a dialect, or another named part, that does not exist
-    └── MissingExtra    (also an ImportError) a part was chosen whose library is not installed
+    ├── MissingExtra    (also an ImportError) a part was chosen whose library is not installed
+    └── StoreError                            a file or a server that keeps things, and cannot
 """
 
 from collections.abc import Iterable
@@ -66,3 +67,18 @@ class MissingExtra(MannersError, ImportError):
 
     def __str__(self) -> str:
         return f"{self.extra!r} needs {self.library!r}: pip install 'manners[{self.extra}]'"
+
+
+class StoreError(MannersError):
+    """A store that cannot be used: a file, or a server that keeps things.
+
+    >>> str(StoreError("cache.db", "a database, but not a cache of this package"))
+    "'cache.db': a database, but not a cache of this package"
+    """
+
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(place, problem)
+        self.place, self.problem = place, problem
+
+    def __str__(self) -> str:
+        return f"{self.place!r}: {self.problem}"

@@ -95,6 +95,8 @@ def requestable(url: str) -> str:
     'http://example.com/a%20b?%C3%BC=%20'
     """
     site = origin(url)
+    if _REQUESTABLE(url, len(site)) and url.startswith(site):
+        return url
     # Behind the authority as `origin` reads it. `match_path` ends it at a ";", too, which may stand
     # in a password.
     path = url[_AUTHORITY(url).end() :].partition("#")[0]  # type: ignore[union-attr]
@@ -102,6 +104,7 @@ def requestable(url: str) -> str:
     return site + (safe if safe.startswith("/") else "/" + safe)
 
 
+_REQUESTABLE = re.compile(r"/[!$&-;=?-\[\]_a-z~%]*+").fullmatch
 _UNSAFE = re.compile(rb"[^!$&-;=?-\[\]_a-z~%]")
 
 

@@ -37,15 +37,17 @@ class Site:
 
     def check(self, url: str, agent: str | Sequence[str]) -> Verdict:
         """Whether the agent may fetch the URL, and why."""
-        verdict = self.robots.policy(self.robots.dialect.own_name(agent)).check(url)
+        policy = self.robots.policy(self.robots.dialect.own_name(agent))
+        verdict = policy.check(url, self.outcome)
+        if self.reason is None and self.outcome.complete:
+            return verdict
         if verdict.reason is Reason.ROBOTS_TXT_ITSELF:
-            return replace(verdict, retrieval=self.outcome)
+            return verdict
         return replace(
             verdict,
             allowed=verdict.allowed if self.everything is None else self.everything,
             reason=self.reason or verdict.reason,
             truncated=verdict.truncated or not self.outcome.complete,
-            retrieval=self.outcome,
         )
 
     def allowed(self, url: str, agent: str | Sequence[str]) -> bool:
@@ -55,10 +57,23 @@ class Site:
         return self.robots.policy(self.robots.dialect.own_name(agent)).allowed(url)
 
 
+_AGE = 1.0
+"""Seconds within which the age in a verdict is right."""
+
+
 class Held:
     """An entry and the file parsed from it, as the memory tier holds them."""
 
-    __slots__ = ("_nothing", "entry", "fresh_until", "is_plain", "profile", "refresh_at", "robots")
+    __slots__ = (
+        "_nothing",
+        "_site",
+        "entry",
+        "fresh_until",
+        "is_plain",
+        "profile",
+        "refresh_at",
+        "robots",
+    )
 
     def __init__(self, entry: Entry, dialect: Dialect, profile: Profile) -> None:
         self.entry, self.profile = entry, profile
@@ -70,6 +85,7 @@ class Held:
             self.robots = _parsed(entry.body, entry.charset, dialect, url, profile)
         self.is_plain = entry.outcome.is_plain and not self._is_too_large
         """Whether the rules of the file decide, now and for as long as the entry is fresh."""
+        self._site: Site | None = None
 
     @property
     def _is_too_large(self) -> bool:
@@ -77,10 +93,13 @@ class Held:
 
     def at(self, now: float) -> Site:
         """What holds at a time: while a site is out of reach, that changes by itself."""
-        entry, profile = self.entry, self.profile
+        known, entry, profile = self._site, self.entry, self.profile
+        if known is not None and 0.0 <= now - entry.validated_at - known.outcome.age < _AGE:
+            return known
         outcome = entry.outcome.but(age=max(now - entry.validated_at, 0.0))
         if self.is_plain:
-            return Site(self.robots, outcome, entry=entry)
+            self._site = Site(self.robots, outcome, entry=entry)
+            return self._site
         match outcome.availability:
             case Availability.AVAILABLE:
                 return Site(self._nothing, outcome, Reason.TOO_LARGE, True, entry)

@@ -13,12 +13,13 @@ import ssl
 import threading
 import time
 import zlib
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from manners.errors import MannersError, MissingExtra
+from manners.errors import MissingExtra
 from manners.net import guard
 from manners.net.messages import Get, Response, Unreachable
 from manners.urls import host, origin, requestable
@@ -79,10 +80,7 @@ class Http:
             return Unreachable("refused address", time.monotonic() - start)
         session = self._open()
         try:
-            async with asyncio.timeout(get.total):
-                return await self._exchange(session, url, get, start)
-        except Broken as broken:
-            return Unreachable(str(broken), time.monotonic() - start)
+            return await self._exchange(session, url, get, start)
         except _FAILURES as failure:
             return Unreachable(self._cause(failure), time.monotonic() - start)
 
@@ -92,47 +90,27 @@ class Http:
         if opened is not None:
             await opened.session.close()
 
-    @asynccontextmanager
-    async def stream(self, get: Get) -> AsyncIterator["Stream | Unreachable"]:
-        """Send a request and hand out the body piece by piece; `total` does not bound it."""
-        start, url = time.monotonic(), requestable(get.url)
-        if not self._allow_private and guard.refuses(host(url)):
-            yield Unreachable("refused address", time.monotonic() - start)
-            return
-        try:
-            reply = await self._ask(self._open(), url, get)
-        except _FAILURES as failure:
-            yield Unreachable(self._cause(failure), time.monotonic() - start)
-            return
-        async with reply:
-            yield Stream(reply, get.max_bytes, time.monotonic() - start, self._cause)
-
     async def _exchange(
         self, session: aiohttp.ClientSession, url: str, get: Get, start: float
     ) -> Response:
-        async with await self._ask(session, url, get) as reply:
-            stream, body = Stream(reply, get.max_bytes, 0.0, self._cause), b""
-            if get.method != "HEAD" and (get.any_status or 200 <= reply.status < 300):
-                body = b"".join([piece async for piece in stream.chunks()])
-            seconds = time.monotonic() - start
-            return Response(reply.status, stream.headers, body, stream.complete, seconds)
-
-    async def _ask(
-        self, session: aiohttp.ClientSession, url: str, get: Get
-    ) -> aiohttp.ClientResponse:
-        auth = self._auth.get(origin(url), {}) if self._auth else {}
-        reply = await session.request(
-            get.method,
+        headers: Mapping[str, str] | None = get.headers or None
+        if self._auth and (own := self._auth.get(origin(url))):
+            headers = {**own, **get.headers}
+        async with session.get(
             URL(url, encoded=True),
-            headers={"Accept-Encoding": "gzip, deflate", **auth, **get.headers},
+            headers=headers,
             allow_redirects=False,
             proxy=self._proxy,
-            timeout=aiohttp.ClientTimeout(sock_connect=get.connect, sock_read=get.read),
-        )
-        if reply.status == 407 and self._proxy is not None:
-            reply.close()
-            raise _ProxyFailed  # RFC 9110 section 15.5.8: the proxy speaks, not the site
-        return reply
+            timeout=_limits(get.connect, get.read, get.total),
+        ) as reply:
+            if reply.status == 407 and self._proxy is not None:
+                raise _ProxyFailed  # RFC 9110 section 15.5.8: the proxy speaks, not the site
+            body, complete = b"", True
+            if 200 <= reply.status < 300:
+                body, complete = await _read(reply, get.max_bytes)
+            if not complete:
+                reply.close()  # the rest is never read
+            return Response(reply.status, _headers(reply), body, complete, time.monotonic() - start)
 
     def _open(self) -> aiohttp.ClientSession:
         loop, process = asyncio.get_running_loop(), os.getpid()
@@ -151,7 +129,7 @@ class Http:
             )
             session = aiohttp.ClientSession(
                 connector=connector,
-                headers={"User-Agent": self._user_agent},
+                headers={"User-Agent": self._user_agent, "Accept-Encoding": "gzip, deflate"},
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 trust_env=False,
@@ -169,48 +147,23 @@ class Http:
         return _cause(failure)
 
 
-class Stream:
-    """A reply whose body is read piece by piece, decompressed and bounded."""
-
-    def __init__(
-        self,
-        reply: aiohttp.ClientResponse,
-        limit: int,
-        seconds: float,
-        cause: Callable[[BaseException], str],
-    ) -> None:
-        self.status, self.headers, self.seconds = reply.status, _headers(reply), seconds
-        self.complete = True
-        """False when the body is longer than what was asked for; known at its end."""
-        self._reply, self._limit, self._cause = reply, limit, cause
-
-    async def chunks(self) -> AsyncIterator[bytes]:
-        """The body, decompressed, up to the limit; `Broken` is raised where it breaks off."""
-        reply, left = self._reply, self._limit
-        try:
-            decode, ending = _decoder(reply.headers.get("Content-Encoding", "")), _ending(reply)
-            async for chunk in reply.content.iter_chunked(_CHUNK):
-                piece = decode.feed(chunk, left + 1)
-                if len(piece) > left:
-                    self.complete = False
-                    reply.close()  # the rest is never read
-                    yield piece[:left]
-                    return
-                left -= len(piece)
-                yield piece
-            if ending is not None and ending.done() and ending.exception() is not None:
-                raise _Lost
-            decode.end()
-        except _FAILURES as failure:
-            raise Broken(self._cause(failure)) from None
-
-
-class Broken(MannersError):
-    """A body that broke off, and why."""
+@lru_cache(maxsize=128)
+def _limits(connect: float, read: float, total: float) -> aiohttp.ClientTimeout:
+    """The limits of time as aiohttp has them; a limit of 0 would be none."""
+    return aiohttp.ClientTimeout(
+        total=max(total, 0.001),
+        sock_connect=connect,
+        sock_read=read if read < total else None,
+        ceil_threshold=float("inf"),  # to the point: aiohttp would round up to whole seconds
+    )
 
 
 def _headers(reply: aiohttp.ClientResponse) -> dict[str, str]:
-    return {name.lower(): ", ".join(reply.headers.getall(name)) for name in reply.headers}
+    found: dict[str, str] = {}
+    for name, value in reply.headers.items():
+        name = name.lower()
+        found[name] = f"{found[name]}, {value}" if name in found else value
+    return found
 
 
 class _Opened(NamedTuple):
@@ -352,6 +305,21 @@ def _guarded_socket(address: "AddrInfoType") -> socket.socket:
 
 class _Unreadable(Exception):
     """A body that cannot be decoded."""
+
+
+async def _read(reply: aiohttp.ClientResponse, limit: int) -> tuple[bytes, bool]:
+    """The body up to a limit, decompressed, and whether that is all of it."""
+    decode = _decoder(reply.headers.get("Content-Encoding", ""))
+    ending = _ending(reply)
+    body = bytearray()
+    async for chunk in reply.content.iter_chunked(_CHUNK):
+        body += decode.feed(chunk, limit + 1 - len(body))
+        if len(body) > limit:
+            return bytes(body[:limit]), False
+    if ending is not None and ending.done() and ending.exception() is not None:
+        raise _Lost
+    decode.end()
+    return bytes(body), True
 
 
 def _ending(reply: aiohttp.ClientResponse) -> "asyncio.Future[None] | None":

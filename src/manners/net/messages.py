@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Get:
-    """One request, with everything that bounds it.
+    """One GET request, with everything that bounds it.
 
     >>> Get("https://example.com/robots.txt").total
     10.0
@@ -22,9 +22,6 @@ class Get:
     """Seconds without a byte."""
     total: float = 10.0
     """Seconds in all: look-up, connection, reply and body."""
-    method: str = "GET"
-    any_status: bool = False
-    """The body is read whatever the status says; else only that of a success."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from manners.robots.groups import Directive, Gathered, Group, Rule, Sitemap, gat
 from manners.robots.lines import decode, read_lines, truncate
 from manners.robots.matcher import PlainMatcher, is_elsewhere, is_robots_txt
 from manners.robots.patterns import RuleSet
-from manners.robots.verdict import Reason, Verdict
+from manners.robots.verdict import Reason, Retrieval, Verdict
 from manners.urls import match_path, without_credentials
 
 if TYPE_CHECKING or kernel is None:
@@ -201,8 +201,11 @@ class Policy(Matcher):
     def __reduce__(self) -> tuple[Any, ...]:
         return Policy, (self.robots, self.agents)
 
-    def check(self, url: str) -> Verdict:
-        """Whether the agent may fetch the URL, and why."""
+    def check(self, url: str, retrieval: Retrieval | None = None) -> Verdict:
+        """Whether the agent may fetch the URL, and why.
+
+        `retrieval` says how the file was retrieved, for the verdict to carry.
+        """
         robots, dialect = self.robots, self.robots.dialect
         path = dialect.normalise_path(match_path(url))
         allowed, number = self._decide(url)
@@ -229,6 +232,7 @@ class Policy(Matcher):
             path=path if path.isascii() else to_text(path.encode("latin-1")),
             dialect=dialect.name,
             truncated=robots.truncated,
+            retrieval=retrieval,
         )
 
     def matching(self, url: str) -> list[Rule]:
@@ -276,6 +280,8 @@ class Policy(Matcher):
         return min(windows, key=lambda window: window.minutes, default=None)
 
     def _timed(self, name: str, read: Callable[[str], _T | None]) -> list[_T]:
+        if not self._timed_lines:
+            return []
         values = [read(text) for each, text in self._timed_lines if each == name]
         return [value for value in values if value is not None]
 
