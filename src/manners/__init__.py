@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from manners.robots.lines import lines
     from manners.robots.policy import Policy, Robots, parse
     from manners.robots.verdict import Reason, Verdict
+    from manners.settings import Settings
 
     __version__: str
 
@@ -43,6 +44,7 @@ __all__ = [
     "Robots",
     "RobotsCache",
     "Rule",
+    "Settings",
     "Verdict",
     "check",
     "lines",
@@ -64,6 +66,7 @@ _HOME = {
     "Robots": "manners.robots.policy",
     "RobotsCache": "manners.cache.robots",
     "Rule": "manners.robots.groups",
+    "Settings": "manners.settings",
     "Verdict": "manners.robots.verdict",
     "check": "manners.cache.robots",
     "lines": "manners.robots.lines",

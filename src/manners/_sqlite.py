@@ -32,8 +32,12 @@ def connect(place: Path | str, application: int, schema: str, wait: float) -> sq
 def _prepare(connection: sqlite3.Connection, place: str, application: int, schema: str) -> None:
     try:
         with connection:  # commits, or rolls back
-            connection.execute("BEGIN IMMEDIATE")
-            _claim(connection, place, application, schema)
+            connection.execute("BEGIN")  # nobody who writes is waited for
+            is_ours = _is_ours(connection, place, application)
+        if not is_ours:
+            with connection:
+                connection.execute("BEGIN IMMEDIATE")
+                _claim(connection, place, application, schema)
         connection.execute("PRAGMA synchronous = NORMAL")  # a crash of the machine loses the latest
     except sqlite3.Error as error:
         raise StoreError(place, f"not a database that can be used: {error}") from None
@@ -44,15 +48,23 @@ def _prepare(connection: sqlite3.Connection, place: str, application: int, schem
 
 
 def _claim(connection: sqlite3.Connection, place: str, application: int, schema: str) -> None:
+    if _is_ours(connection, place, application):  # another process was faster
+        return
+    for statement in schema.split(";"):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {application}")
+    connection.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _is_ours(connection: sqlite3.Connection, place: str, application: int) -> bool:
+    """Whether the file is one of ours; False when it is new."""
     found = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     is_empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
     if is_empty and found == 0:
-        for statement in schema.split(";"):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {application}")
-        connection.execute(f"PRAGMA user_version = {VERSION}")
-    elif found != application:
+        return False
+    if found != application:
         raise StoreError(place, "a database that was made for something else")
-    elif version > VERSION:
+    if version > VERSION:
         raise StoreError(place, "made by a later version of this package; upgrade it")
+    return True
