@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from manners._text import to_bytes
+from manners._text import printable, to_bytes
 from manners.errors import MannersError, MissingExtra
 from manners.robots.groups import Rule
 from manners.robots.verdict import Reason, Verdict
@@ -33,7 +33,8 @@ class BadPattern(MannersError, ValueError):
         self.pattern, self.problem = pattern, problem
 
     def __str__(self) -> str:
-        return f"the pattern {self.pattern!r} cannot be used: {self.problem}"
+        shown = self.pattern if len(self.pattern) <= 200 else self.pattern[:200] + "…"
+        return f"the pattern {shown!r} cannot be used: {printable(self.problem[:200])}"
 
 
 class Exclusions:
@@ -54,6 +55,8 @@ class Exclusions:
 
     def excludes(self, url: str) -> Rule | None:
         """The rule that keeps a URL out; None when it may go on."""
+        if not self:
+            return None
         # Bytes that are no UTF-8, which only a broken URL has raw, are one unknown character each.
         path = to_bytes(match_path(url)).decode("utf-8", "replace")
         for pattern, matches in self._exclude:
@@ -97,7 +100,7 @@ def _verdict(allowed: bool, reason: Reason, url: str, rule: Rule | None) -> Verd
 
 
 def _matcher(pattern: str) -> Match:
-    if not pattern:
+    if not pattern.removeprefix(_EXPRESSION):
         raise BadPattern(pattern, "it is empty, and would match everything")
     if to_bytes(pattern) != pattern.encode("utf-8", "replace"):
         raise BadPattern(pattern, "it is not UTF-8")

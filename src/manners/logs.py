@@ -31,6 +31,11 @@ def log_matches(wanted: bool = True) -> None:
     _MATCHING.setLevel(logging.DEBUG if wanted else _NEVER)
 
 
+def wants_matches() -> bool:
+    """Whether matches are logged."""
+    return _MATCHING.isEnabledFor(logging.DEBUG)
+
+
 def retrieved(host: str, status: int | None, from_cache: bool, age: float, size: int) -> None:
     """A robots.txt was retrieved, or found in a store."""
     values = {
@@ -55,7 +60,7 @@ def cache_failed(problem: str) -> None:
 
 def matched(verdict: Verdict) -> None:
     """A URL was matched against the rules of a file."""
-    if not _MATCHING.isEnabledFor(logging.DEBUG):
+    if not wants_matches():
         return
     pattern = verdict.rule.pattern if verdict.rule else None
     values = {

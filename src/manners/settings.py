@@ -10,12 +10,13 @@ Nothing else in this package reads the environment or a file of settings.
 """
 
 import json
-import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, NoReturn, get_args
 
 from manners._text import printable
 from manners.errors import MannersError, MissingExtra
@@ -23,6 +24,7 @@ from manners.exclusions import Exclusions, Rulings
 from manners.retrieval import profiles
 from manners.retrieval.profiles import Profile
 from manners.robots import dialects
+from manners.urls import host, origin
 
 try:
     import msgspec
@@ -33,9 +35,14 @@ FILE = Path("manners.toml")
 PREFIX = "MANNERS_"
 _NOT_SETTINGS = ("MANNERS_PURE", "MANNERS_CFLAGS")  # of the engine and its build
 _MAX_FILE = 1024 * 1024
+_MAX_NAME, _MAX_PROBLEM = 100, 2000
 
-Seconds = Annotated[float, msgspec.Meta(gt=0, le=86_400 * 365)]
-Count = Annotated[int, msgspec.Meta(ge=1)]
+# Bounds on both sides keep out what is not a number, too.
+_YEAR = 365 * 86_400
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=_YEAR)]
+Pause = Annotated[float, msgspec.Meta(ge=0, le=_YEAR)]
+Minutes = Annotated[float, msgspec.Meta(gt=0, le=_YEAR / 60)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=10**12)]
 
 
 class SettingsError(MannersError, ValueError):
@@ -50,13 +57,50 @@ class SettingsError(MannersError, ValueError):
         self.source, self.problem = source, problem
 
     def __str__(self) -> str:
-        return f"{printable(self.source)}: {printable(self.problem)}"
+        problem = " ".join(self.problem.split())
+        return f"{printable(self.source)}: {printable(problem[:_MAX_PROBLEM])}"
 
 
-class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+@contextmanager
+def _about(*names: str) -> Iterator[None]:
+    """What is wrong in here is wrong about these settings."""
+    try:
+        yield
+    except MissingExtra:
+        raise
+    except (ValueError, MannersError) as error:
+        raise SettingsError(", ".join(names), str(error)) from None
+
+
+class _Checked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Values that fit their types, whoever made them."""
+
+    def __post_init__(self) -> None:
+        for name, kind in _types(type(self)).items():
+            with _about(name):
+                value = _fitted(getattr(self, name), kind)
+            msgspec.structs.force_setattr(self, name, value)
+
+
+@cache
+def _types(kind: type[_Checked]) -> dict[str, Any]:
+    """What a struct has, and of which type each is."""
+    return {field.name: field.type for field in msgspec.structs.fields(kind)}
+
+
+def _fitted(value: Any, kind: Any, strict: bool = True) -> Any:
+    try:
+        return msgspec.convert(value, kind, strict=strict)
+    except msgspec.ValidationError as error:
+        choices = [one for each in (kind, *get_args(kind)) for one in get_args(each)]
+        names = [repr(one) for one in choices if isinstance(one, str)]
+        raise ValueError(f"{error}; there are: {', '.join(names)}" if names else error) from None
+
+
+class Host(_Checked, frozen=True):
     """What is different for one host."""
 
-    delay: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    delay: Pause | None = None
     """Seconds from one request to the next."""
     concurrency: Count | None = None
     """Requests at a time."""
@@ -64,8 +108,8 @@ class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether its robots.txt is asked."""
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Every number and choice of this package.
+class Settings(_Checked, frozen=True, kw_only=True):
+    """Every number and choice of this package; what cannot be used is a `SettingsError`.
 
     >>> Settings(max_pages=50).max_pages
     50
@@ -96,10 +140,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     read_timeout: Seconds | None = None
     total_timeout: Seconds | None = None
     max_redirects: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None
-    fresh_minutes: Seconds | None = None
+    fresh_minutes: Minutes | None = None
     """How long a file is good for."""
-    retry_minutes: Seconds | None = None
-    """How long a failure, or the lack of a file, is good for."""
+    retry_minutes: Minutes | None = None
+    """How long a failure is good for, and a file that is not there (404, 410)."""
     unreachable: Literal["disallow", "allow"] | None = None
     """What a site means that cannot be reached."""
     allow_private: bool = False
@@ -118,17 +162,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How keys of slots begin in a shared store."""
     lease: Seconds = 300.0
     """Seconds after which a slot is free again, whatever became of its holder."""
-    delay_least: Annotated[float, msgspec.Meta(ge=0)] = 0.2
+    delay_least: Pause = 0.2
     """Seconds from one request to the next, drawn between this and the next."""
-    delay_most: Annotated[float, msgspec.Meta(ge=0)] = 0.5
+    delay_most: Pause = 0.5
     delay_prefix: str = "host_delay:"
     """How keys of delays begin in a shared store."""
     hosts: dict[str, Host] = {}
-    """What is different for single hosts."""
+    """What is different for single hosts, by name."""
 
     # How much.
     max_pages: Count = 200
-    max_minutes: Annotated[float, msgspec.Meta(gt=0)] = 60.0
+    max_minutes: Minutes = 60.0
 
     # What is told.
     log_level: Literal["none", "debug", "info", "warning", "error"] = "none"
@@ -137,15 +181,29 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Whether every match is logged (at level debug)."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         sent = self.user_agent
         if sent is not None and not (sent.isascii() and sent.isprintable() and sent.strip()):
-            raise ValueError("user_agent is a line of printable ASCII")
-        dialects.get(self.dialect)
-        profiles.get(self.profile)
+            raise SettingsError("user_agent", "not a line of printable ASCII")
+        with _about("dialect"):
+            dialects.get(self.dialect)
+        with _about("profile"):
+            profiles.get(self.profile)
+        with _about("exclude"):
+            Exclusions(self.exclude)
+        with _about("include"):
+            Exclusions((), self.include)
+        with _about("hosts"):
+            msgspec.structs.force_setattr(self, "hosts", _by_name(self.hosts))
+        if self.proxy is not None:
+            with _about("proxy"):
+                origin(self.proxy)
         if self.delay_least > self.delay_most:
-            raise ValueError("delay_least is more than delay_most")
+            raise SettingsError("delay_least, delay_most", "the least is more than the most")
         if self.retrieval.total >= self.lease:
-            raise ValueError("total_timeout has to be shorter than lease: slots are held so long")
+            raise SettingsError(
+                "total_timeout, lease", "a request has to end before its slot is free again"
+            )
 
     @classmethod
     def load(
@@ -157,6 +215,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ) -> "Settings":
         """The settings in force: from options, environment, file and defaults."""
         return load(config, environment=environment, options=options).settings
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as plain values, ready for JSON.
+
+        >>> Settings(exclude=["/admin"]).to_dict()["exclude"]
+        ('/admin',)
+        """
+        made: dict[str, Any] = msgspec.to_builtins(self)
+        return made
 
     @property
     def retrieval(self) -> Profile:
@@ -170,7 +237,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         }
         if self.fresh_minutes is not None:
             fresh = self.fresh_minutes * 60
-            changes |= {"fresh": fresh, "fresh_most": fresh, "heeds_headers": False}
+            # The same whatever Cache-Control says; Retry-After still counts where it did.
+            changes |= dict.fromkeys(("fresh", "fresh_least", "fresh_most"), fresh)
         if self.retry_minutes is not None:
             retry = self.retry_minutes * 60
             changes |= {"fresh_unavailable": retry, "retry": retry, "retry_most": retry}
@@ -192,7 +260,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return own.respect_robots
 
 
-_FIELDS = {field.name: field for field in msgspec.structs.fields(Settings)}
+def _by_name(hosts: Mapping[str, Host]) -> dict[str, Host]:
+    """The hosts under the names that URLs have them by: in lower case, in ASCII."""
+    named: dict[str, Host] = {}
+    for written, own in hosts.items():
+        if not set(written).isdisjoint("/?#@") or ":" in written.rpartition("]")[2]:
+            raise ValueError(f"{written[:_MAX_NAME]!r} is not the name of a host alone")
+        name = host(f"http://{written}/")
+        if name in named:
+            raise ValueError(f"{name!r} is there twice")
+        named[name] = own
+    return named
 
 
 class Found(NamedTuple):
@@ -200,6 +278,8 @@ class Found(NamedTuple):
 
     value: Any
     source: str
+    is_text: bool = False
+    """True for what has no type yet: everything in the environment is text."""
 
 
 class Loaded(NamedTuple):
@@ -226,42 +306,63 @@ def load(
     found: dict[str, Found] = {}
     for layer in (_file(config), _old_names(around), _own_names(around), _options(options or {})):
         for name, each in layer:
-            found[name] = Found(_converted(name, each), each.source)
+            found[name] = each._replace(value=_converted(name, each))
     try:
         settings = Settings(**{name: each.value for name, each in found.items()})
-        _ = settings.rulings  # a pattern that cannot be used is noticed here
-    except (ValueError, MannersError) as error:
-        raise SettingsError(_blamed(found), str(error)) from None
-    sources = {name: found[name].source if name in found else "default" for name in _FIELDS}
+    except SettingsError as error:  # about some settings; whoever reads it wants to know the place
+        places = {found[name].source for name in error.source.split(", ") if name in found}
+        raise SettingsError(", ".join(sorted(places)), f"{error.source}: {error.problem}") from None
+    known = _types(Settings)
+    sources = {name: found[name].source if name in found else "default" for name in known}
     return Loaded(settings, sources)
 
 
-def _blamed(found: Mapping[str, Found]) -> str:
-    return ", ".join(sorted({each.source for each in found.values()})) or "settings"
-
-
 def _converted(name: str, found: Found) -> Any:
-    """A value as its type says; what comes from the environment is text."""
-    field = _FIELDS.get(name)
-    if field is None:
-        raise SettingsError(found.source, f"no setting {name!r}{_nearest(name, _FIELDS)}")
-    value, is_text = found.value, found.source.startswith("environment")
+    """A value of the type that the setting has."""
+    known, value = _types(Settings), found.value
+    if name not in known:
+        _refuse(name, known, found.source)
     try:
-        if is_text and value.lstrip()[:1] in ("[", "{"):  # lists and tables are written in JSON
-            value = json.loads(value)
-        elif is_text and field.type == tuple[str, ...]:
-            value = [part for part in value.split(",") if part]
-        converted = msgspec.convert(value, field.type, strict=not is_text)
-    except (msgspec.ValidationError, ValueError, RecursionError) as error:
+        if name == "hosts":
+            return _hosts(json.loads(value) if found.is_text else value, found.source)
+        if found.is_text and known[name] == tuple[str, ...]:  # JSON, or simply with commas
+            is_json = value.lstrip().startswith("[")
+            value = json.loads(value) if is_json else _parts(value)
+        return _fitted(value, known[name], strict=not found.is_text)
+    except SettingsError:
+        raise
+    except (ValueError, RecursionError) as error:
         raise SettingsError(found.source, f"{name}: {error}") from None
-    if isinstance(converted, float) and not math.isfinite(converted):
-        raise SettingsError(found.source, f"{name}: not a finite number")
-    return converted
 
 
-def _nearest(name: str, known: Mapping[str, Any]) -> str:
-    near = get_close_matches(name, known, 1)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are: {', '.join(known)}"
+def _hosts(value: Any, source: str) -> dict[str, Host]:
+    hosts = {}
+    for name, table in _table(value, "hosts", source).items():
+        if isinstance(table, Host):
+            hosts[name] = table
+            continue
+        place = f"hosts.{name[:_MAX_NAME]}"
+        for key in _table(table, place, source):
+            if key not in _types(Host):
+                _refuse(key, _types(Host), source, f" in {place}")
+        try:
+            hosts[name] = Host(**table)
+        except SettingsError as error:
+            raise SettingsError(source, f"{place}.{error}") from None
+    return hosts
+
+
+def _parts(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _refuse(name: object, known: Iterable[str], source: str, place: str = "") -> NoReturn:
+    """An unknown key is an error that names the nearest known one."""
+    written = str(name)[:_MAX_NAME]
+    lowered = {each.lower(): each for each in known}
+    near = get_close_matches(written.lower(), lowered, 1)
+    hint = f"did you mean {lowered[near[0]]!r}?" if near else f"there are: {', '.join(known)}"
+    raise SettingsError(source, f"no setting {written!r}{place}; {hint}")
 
 
 # Where values come from.
@@ -275,17 +376,17 @@ OLD_NAMES = {
 }
 """Environment variables of an older document, and what each sets here."""
 
-# Two tables of the same document, and what is set by each key: the setting, and what one is in it.
-_OLD_TABLES: dict[str, dict[str, tuple[str, float | None]]] = {
+# Two tables of the same document, and what is set by each key.
+_OLD_TABLES = {
     "concurrencyConfig": {
-        "maxConcurrent": ("concurrency", None),
-        "keyPrefix": ("concurrency_prefix", None),
-        "ttlSeconds": ("lease", 1.0),
+        "maxConcurrent": "concurrency",
+        "keyPrefix": "concurrency_prefix",
+        "ttlSeconds": "lease",
     },
     "delayConfig": {
-        "minDelayMs": ("delay_least", 0.001),
-        "maxDelayMs": ("delay_most", 0.001),
-        "keyPrefix": ("delay_prefix", None),
+        "minDelayMs": "delay_least",
+        "maxDelayMs": "delay_most",
+        "keyPrefix": "delay_prefix",
     },
 }
 
@@ -300,16 +401,15 @@ def _own_names(environment: Mapping[str, str]) -> Layer:
     for variable, value in environment.items():
         if variable.startswith(PREFIX) and variable not in _NOT_SETTINGS:
             name, source = variable.removeprefix(PREFIX).lower(), f"environment: {variable}"
-            if name not in _FIELDS:
-                known = {PREFIX + each.upper(): None for each in _FIELDS}
-                raise SettingsError(source, f"no such setting{_nearest(variable, known)}")
-            yield name, Found(value, source)
+            if name not in _types(Settings):
+                _refuse(variable, [PREFIX + each.upper() for each in _types(Settings)], source)
+            yield name, Found(value, source, is_text=True)
 
 
 def _old_names(environment: Mapping[str, str]) -> Layer:
     for variable, names in OLD_NAMES.items():
         for name in names if variable in environment else ():
-            yield name, Found(environment[variable], f"environment: {variable}")
+            yield name, Found(environment[variable], f"environment: {variable}", is_text=True)
 
 
 def _file(config: Path | str | None) -> Layer:
@@ -320,11 +420,12 @@ def _file(config: Path | str | None) -> Layer:
     try:
         with path.open("rb") as file:
             data = file.read(_MAX_FILE + 1)
-    except OSError as error:
-        raise SettingsError(source, f"cannot be read: {error.strerror}") from None
+    except (OSError, ValueError) as error:  # a name with a NUL in it is a ValueError
+        problem = getattr(error, "strerror", None) or error
+        raise SettingsError(source, f"cannot be read: {problem}") from None
     if len(data) > _MAX_FILE:
         raise SettingsError(source, f"has more than {_MAX_FILE:,} bytes")
-    if path.suffix in (".yml", ".yaml"):
+    if path.suffix.lower() in (".yml", ".yaml"):
         yield from _scan_yml(_yaml(data, source), source)
     else:
         yield from _toml(data, source)
@@ -344,56 +445,52 @@ def _toml(data: bytes, source: str) -> Layer:
             continue
         for key, each in _table(value, name, source).items():
             if key not in old:
-                raise SettingsError(source, f"no setting {key!r} in {name}{_nearest(key, old)}")
-            setting, unit = old[key]
-            yield setting, Found(_in_units(each, unit, f"{name}.{key}", source), source)
+                _refuse(key, old, source, f" in {name}")
+            place = f"{source}: {name}.{key}"
+            yield old[key], Found(_seconds(each, place) if key.endswith("Ms") else each, place)
 
 
-# The document of a scanner. Each key of its `crawler` table: the setting, and how it is read.
-_SCAN_KEYS = (
-    *("respectRobots", "robotsTtlMinutes", "robotsFailTtlMinutes", "robotsMaxRedirects"),
-    *("robotsTimeoutMs", "robotsUa", "robotsFallbackAllowAll"),
-)
+# The document of a scanner: each key of its `crawler` table, and what it sets.
+_SCAN_KEYS = {
+    "respectRobots": ("respect_robots",),
+    "robotsTtlMinutes": ("fresh_minutes",),
+    "robotsFailTtlMinutes": ("retry_minutes",),
+    "robotsMaxRedirects": ("max_redirects",),
+    "robotsTimeoutMs": ("read_timeout", "connect_timeout"),
+    "robotsUa": ("agent",),
+    "robotsFallbackAllowAll": ("unreachable",),
+}
+_SCAN_CONNECT = 2.0
 
 
 def _scan_yml(content: dict[str, Any], source: str) -> Layer:
     yield "dialect", Found("scanner", source)
     yield "profile", Found("open", source)
     yield "agent", Found("WebKillerAI", source)
-    for key in content:
-        if key not in ("crawler", "excludePaths"):
-            known = dict.fromkeys(("crawler", "excludePaths"))
-            raise SettingsError(source, f"no setting {key!r}{_nearest(str(key), known)}")
-    if content.get("excludePaths") is not None:
-        yield "exclude", Found(content["excludePaths"], source)
-    for key, value in _table(content.get("crawler") or {}, "crawler", source).items():
-        for name, each in _scan_key(key, value, source):
-            yield name, Found(each, source)
+    for key, value in content.items():
+        match key:
+            case "excludePaths":
+                yield "exclude", Found([] if value is None else value, f"{source}: {key}")
+            case "crawler":
+                yield from _crawler({} if value is None else value, source)
+            case _:
+                _refuse(key, ("crawler", "excludePaths"), source)
 
 
-def _scan_key(key: str, value: Any, source: str) -> Iterator[tuple[str, Any]]:
-    match key:
-        case "respectRobots":
-            yield "respect_robots", value
-        case "robotsUa":
-            yield "agent", value
-        case "robotsMaxRedirects":
-            yield "max_redirects", value
-        case "robotsTtlMinutes":
-            yield "fresh_minutes", value
-        case "robotsFailTtlMinutes":
-            yield "retry_minutes", value
-        case "robotsTimeoutMs":
-            seconds = _in_units(value, 0.001, f"crawler.{key}", source)
-            yield "read_timeout", seconds
-            yield "connect_timeout", min(seconds, 2.0)
-        case "robotsFallbackAllowAll":
+def _crawler(content: Any, source: str) -> Layer:
+    for key, value in _table(content, "crawler", source).items():
+        if key not in _SCAN_KEYS:
+            _refuse(key, _SCAN_KEYS, source, " in crawler")
+        place = f"{source}: crawler.{key}"
+        if key == "robotsTimeoutMs":
+            value = _seconds(value, place)
+        elif key == "robotsFallbackAllowAll":
             if not isinstance(value, bool):
-                raise SettingsError(source, f"crawler.{key}: true or false, not {value!r}")
-            yield "unreachable", "allow" if value else "disallow"
-        case _:
-            known = dict.fromkeys(_SCAN_KEYS)
-            raise SettingsError(source, f"no setting {key!r} in crawler{_nearest(str(key), known)}")
+                raise SettingsError(place, "true or false is needed")
+            value = "allow" if value else "disallow"
+        for name in _SCAN_KEYS[key]:
+            is_connect = name == "connect_timeout"
+            yield name, Found(min(value, _SCAN_CONNECT) if is_connect else value, place)
 
 
 def _yaml(data: bytes, source: str) -> dict[str, Any]:
@@ -401,9 +498,18 @@ def _yaml(data: bytes, source: str) -> dict[str, Any]:
         import yaml
     except ModuleNotFoundError:
         raise MissingExtra("pyyaml", "crawl") from None
+
+    class Loader(yaml.SafeLoader):
+        """Plain values only: a few aliases of aliases would fill all memory."""
+
+        def compose_node(self, *place: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                raise yaml.YAMLError("aliases are not read")
+            return super().compose_node(*place)
+
     try:
-        content = yaml.safe_load(data)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        content = yaml.load(data, Loader)  # noqa: S506 (it is a safe one)
+    except Exception as error:  # a value that contradicts its tag can be any error
         raise SettingsError(source, f"not YAML: {error}") from None
     return _table({} if content is None else content, "the file", source)
 
@@ -414,9 +520,10 @@ def _table(value: Any, name: str, source: str) -> dict[str, Any]:
     return value
 
 
-def _in_units(value: Any, unit: float | None, name: str, source: str) -> Any:
-    if unit is None:
-        return value
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise SettingsError(source, f"{name}: a number is needed, not {value!r}")
-    return value * unit
+def _seconds(milliseconds: Any, source: str) -> float:
+    if isinstance(milliseconds, bool) or not isinstance(milliseconds, int | float):
+        raise SettingsError(source, "a number is needed")
+    try:
+        return milliseconds / 1000
+    except OverflowError:
+        raise SettingsError(source, "out of range") from None

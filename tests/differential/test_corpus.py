@@ -21,7 +21,7 @@ from tests.shared import corpus, needs_shared
 
 pytestmark = [needs_kernel, needs_shared]
 
-EVERY = int(os.environ.get("MANNERS_CORPUS_EVERY", "3"))
+EVERY = int(os.environ.get("DIFFERENTIAL_CORPUS_EVERY", "3"))
 """A dialect reads every third file, so that two dialects read each."""
 URLS = 12
 
@@ -43,4 +43,4 @@ def test_both_engines_give_one_answer_for_real_files(dialect: Dialect) -> None:
         for agents in [("Googlebot",), (rng.choice(named),), ("nobody", rng.choice(named))]:
             asked = [some_url(rng, patterns) for _ in range(URLS)]
             found = difference_between(robots, again, agents, asked)
-            assert found is None, (f"MANNERS_SEED={SEED}", dialect, name, agents, found)
+            assert found is None, (f"DIFFERENTIAL_SEED={SEED}", dialect, name, agents, found)

@@ -1,7 +1,7 @@
 """Both engines give one answer: the plain one says what it is, the compiled one has to agree.
 
-`MANNERS_SEED` repeats a run. `MANNERS_PAIRS` is how many pairs of a rule set and a path a run
-compares, for the dialects of the package together; `MANNERS_EXAMPLES` is how many examples
+`DIFFERENTIAL_SEED` repeats a run. `DIFFERENTIAL_PAIRS` is how many pairs of a rule set and a path a run
+compares, for the dialects of the package together; `DIFFERENTIAL_EXAMPLES` is how many examples
 hypothesis tries. Runs under a sanitizer ask for fewer.
 """
 
@@ -34,14 +34,14 @@ needs_kernel = pytest.mark.skipif(
 )
 pytestmark = needs_kernel
 
-PAIRS = int(os.environ.get("MANNERS_PAIRS", "240000"))
-EXAMPLES = int(os.environ.get("MANNERS_EXAMPLES", "2000"))
+PAIRS = int(os.environ.get("DIFFERENTIAL_PAIRS", "240000"))
+EXAMPLES = int(os.environ.get("DIFFERENTIAL_EXAMPLES", "2000"))
 
 
 def _seed() -> int:
     """The one asked for, else one that all processes of a parallel run share, else a new one."""
-    if "MANNERS_SEED" in os.environ:
-        return int(os.environ["MANNERS_SEED"])
+    if "DIFFERENTIAL_SEED" in os.environ:
+        return int(os.environ["DIFFERENTIAL_SEED"])
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
     return zlib.crc32(run.encode()) if run else random.SystemRandom().randrange(2**32)
 
@@ -227,7 +227,7 @@ def report(case: Case, dialect: Dialect, seed: object = SEED) -> str:
     told: dict[str, object] = {"body": small.body, "agents": small.agents, "file": small.url}
     told |= found._asdict() if found else {"urls": small.urls}
     shown = [f"{name}: {value!r}" for name, value in told.items()]
-    return "\n".join([f"MANNERS_SEED={seed}, dialect {dialect.name}", *shown])
+    return "\n".join([f"DIFFERENTIAL_SEED={seed}, dialect {dialect.name}", *shown])
 
 
 def compare(dialect: Dialect, pairs: int, seed: int = SEED) -> tuple[int, str | None]:
@@ -240,7 +240,9 @@ def compare(dialect: Dialect, pairs: int, seed: int = SEED) -> tuple[int, str | 
         try:
             differs = difference(case, dialect) is not None
         except Exception as error:
-            raise AssertionError(f"{error!r}\nMANNERS_SEED={seed}, {dialect}: {case}") from error
+            raise AssertionError(
+                f"{error!r}\nDIFFERENTIAL_SEED={seed}, {dialect}: {case}"
+            ) from error
         if differs:
             return compared, report(case, dialect, seed)
     raise AssertionError("the generator has no end")
@@ -254,7 +256,7 @@ def test_both_engines_give_one_answer(dialect: Dialect, capsys: pytest.CaptureFi
     """Verdict, rule and line are the same for every file and URL that the generator thinks of."""
     compared, found = compare(dialect, PAIRS // len(OWN))
     with capsys.disabled():  # stderr, which the processes of a parallel run share
-        print(f"\nMANNERS_SEED={SEED}: {compared} pairs, {dialect.name}", file=sys.stderr)
+        print(f"\nDIFFERENTIAL_SEED={SEED}: {compared} pairs, {dialect.name}", file=sys.stderr)
     assert found is None, found
     assert compared >= PAIRS // len(OWN)
 

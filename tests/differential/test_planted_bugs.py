@@ -82,7 +82,7 @@ def build(source: Path, name: str, flags: Sequence[str]) -> Path:
 
 def run_with(kernel: Path, script: str, *arguments: str) -> Any:
     """What a script prints in a process whose kernel is this one."""
-    environment = {**os.environ, "MANNERS_PURE": "0", "MANNERS_SEED": str(SEED)}
+    environment = {**os.environ, "MANNERS_PURE": "0", "DIFFERENTIAL_SEED": str(SEED)}
     ran = subprocess.run(
         [sys.executable, "-c", LOAD + script, str(kernel), *arguments],
         cwd=ROOT,
@@ -112,7 +112,7 @@ def test_a_planted_bug_is_found(bug: str, source: Path, capsys: pytest.CaptureFi
     trials = run_with(kernel, COUNT, HOSTILE_BODY, HOSTILE_PATH)
     with capsys.disabled():
         told = f"bug {bug}: {pairs} pairs, {trials} trials of {RULES} rules"
-        print(f"\nMANNERS_SEED={SEED}: {told}", file=sys.stderr)
+        print(f"\nDIFFERENTIAL_SEED={SEED}: {told}", file=sys.stderr)
     assert planted == BUGS[bug]
     assert (difference is not None) == (bug in ("tie rule", "anchor", "inheritance")), difference
     if bug == "gram de-duplication":

@@ -1,6 +1,6 @@
 """`RobotRules` beside the real WWW::RobotRules, which runs in a Perl process of its own.
 
-Every difference between the two has a name, a predicate and an example. `MANNERS_SEED` repeats a
+Every difference between the two has a name, a predicate and an example. `DIFFERENTIAL_SEED` repeats a
 run.
 """
 
@@ -24,7 +24,7 @@ from tests.differential.generate import MAX_LINE, Case, cases
 from tests.shared import agents, body, needs_shared
 from tests.shared import cases as shared_cases
 
-SEED = os.environ.get("MANNERS_SEED", "robotrules")
+SEED = os.environ.get("DIFFERENTIAL_SEED", "robotrules")
 FILES = 700
 NOW = 1_000_000_000
 

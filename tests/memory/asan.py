@@ -22,7 +22,11 @@ TESTS = [
     *("tests/differential/test_engines.py", "tests/differential/test_corpus.py"),
     "tests/compat/test_arrow.py",
 ]
-BUDGET = {"MANNERS_PAIRS": "60000", "MANNERS_EXAMPLES": "500", "MANNERS_CORPUS_EVERY": "6"}
+BUDGET = {
+    "DIFFERENTIAL_PAIRS": "60000",
+    "DIFFERENTIAL_EXAMPLES": "500",
+    "DIFFERENTIAL_CORPUS_EVERY": "6",
+}
 """The sanitizers make everything several times slower."""
 
 REPORT = re.compile(r"(?:Address|UndefinedBehavior)Sanitizer|runtime error:").search

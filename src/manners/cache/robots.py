@@ -120,6 +120,8 @@ class AsyncRobotsCache:
 
     async def allowed(self, url: str, agent: str | Sequence[str]) -> bool:
         """Whether the agent may fetch the URL."""
+        if logs.wants_matches():
+            return (await self.check(url, agent)).allowed
         return (await self.get(url)).allowed(url, agent)
 
     async def prefetch(self, urls: Iterable[str]) -> None:
@@ -213,6 +215,7 @@ class AsyncRobotsCache:
         self._counts.not_modified += outcome.not_modified
         self._counts.unreachable += outcome.availability is Availability.UNREACHABLE
         if held is not None and self._may_wait(held, outcome):
+            logs.failed(f"{outcome.url}: {outcome}; what is held is still fresh")
             return held
         entry = renewed(before, site, outcome, body, self.profile, self._now())
         self._tell(entry, from_cache=False)
@@ -240,6 +243,10 @@ class AsyncRobotsCache:
     def _hold(self, entry: Entry) -> Held:
         held = Held(entry, self.dialect, self.profile)
         self._memory.put(held)
+        if held.robots.truncated:
+            logs.failed(f"{entry.outcome.url}: longer than what is parsed of it")
+        if self.dialect.max_rules is not None and held.robots.too_many_rules:
+            logs.failed(f"{entry.outcome.url}: more rules than are read, everything is allowed")
         return held
 
     def _tell(self, entry: Entry, from_cache: bool) -> None:
@@ -327,6 +334,8 @@ class RobotsCache:
 
     def allowed(self, url: str, agent: str | Sequence[str]) -> bool:
         """Whether the agent may fetch the URL."""
+        if logs.wants_matches():
+            return self.check(url, agent).allowed
         held = self._remembered(url)
         if held is None:
             return portal.run(self._cache.allowed(url, agent))

@@ -110,12 +110,15 @@ class Unusable(MannersError):
 REFUSED = "a private or local address; --allow-private asks it all the same"
 
 
+_BUILD = ("MANNERS_PURE", "MANNERS_CFLAGS")
+
+
 def has_settings(**options: Any) -> bool:
     """Whether there is anything to load: an option, a file, a variable of the environment."""
     return (
         any(value is not None for value in options.values())
         or Path("manners.toml").is_file()
-        or any(name.startswith("MANNERS_") and name != "MANNERS_PURE" for name in os.environ)
+        or any(name.startswith("MANNERS_") and name not in _BUILD for name in os.environ)
         or "USER_AGENT" in os.environ
     )
 

@@ -27,9 +27,10 @@ def as_json(value: object) -> str:
 def because(verdict: Verdict) -> str:
     """Why, in a few words."""
     said = str(verdict.reason)
-    if verdict.rule is not None:
-        said = f"line {verdict.line}" if verdict.line else said
-        said += f": {printable(verdict.line_text.strip())}"
+    if verdict.line:
+        said = f"line {verdict.line}: {printable(verdict.line_text.strip())}"
+    elif verdict.rule is not None:  # the user's own
+        said += f": {printable(verdict.rule.pattern)}"
     if verdict.retrieval is None or verdict.retrieval.is_plain:
         return said
     told = str(verdict.retrieval)

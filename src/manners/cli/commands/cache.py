@@ -1,7 +1,8 @@
 """`manners cache`: what is kept of sites' robots.txt files between runs."""
 
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -29,15 +30,11 @@ def list_entries(
 ) -> int:
     """List the sites, and how their last retrieval went."""
     backend = _open(cache, config)
-    entries = _run(_all(backend))
     if json:
-        for entry in entries:
-            print(render.as_json(_as_dict(entry)))
+        for line in _run(_each(backend, lambda entry: render.as_json(_as_dict(entry)))):
+            print(line)
         return 0
-    rows = [
-        (entry.origin, str(entry.outcome), _size(entry), _clock(entry.fresh_until))
-        for entry in entries
-    ]
+    rows = _run(_each(backend, _row))
     print(render.table(("SITE", "LAST RETRIEVAL", "BYTES", "FRESH UNTIL (UTC)"), rows))
     return 0
 
@@ -105,13 +102,16 @@ def _open(cache: str | None, config: str | None) -> "Backend":
     where = load(config, options={"cache": cache}).settings.cache
     if where is None:
         raise inputs.Unusable("no cache is named; add --cache FILE, or --cache valkey://…")
+    path = where.removeprefix("sqlite:///")
+    if "://" not in path and not Path(path).exists():  # to look at it is no reason to make it
+        raise inputs.Unusable(f"there is no cache at {where!r}")
     return open_backend(where)
 
 
-async def _all(backend: "Backend") -> list["Entry"]:
+async def _each(backend: "Backend", shown: "Callable[[Entry], _T]") -> list[_T]:
     try:
         found: AsyncIterator[Entry] = backend.entries()
-        return [entry async for entry in found]
+        return [shown(entry) async for entry in found]
     finally:
         await backend.close()
 
@@ -132,6 +132,10 @@ async def _forget(backend: "Backend", sites: list[str]) -> list[bool]:
 
 def _as_dict(entry: "Entry") -> dict[str, Any]:
     return {**entry.to_dict(), "bytes": None if entry.body is None else len(entry.body)}
+
+
+def _row(entry: "Entry") -> tuple[str, ...]:
+    return entry.origin, str(entry.outcome), _size(entry), _clock(entry.fresh_until)
 
 
 def _size(entry: "Entry") -> str:

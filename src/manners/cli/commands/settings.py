@@ -1,6 +1,7 @@
 """`manners settings`: what is in force, and where each value came from."""
 
 from manners.cli import inputs, render
+from manners.urls import without_credentials
 
 
 def command(config: inputs.ConfigOption = None, json: inputs.JsonOption = False) -> int:
@@ -9,12 +10,10 @@ def command(config: inputs.ConfigOption = None, json: inputs.JsonOption = False)
     Options come first, then MANNERS_… in the environment, then the names of older documents, then
     the file, then the defaults.
     """
-    import msgspec
-
     from manners.settings import load
 
     settings, sources = load(config)
-    values = msgspec.to_builtins(settings)
+    values = {name: _safe(value) for name, value in settings.to_dict().items()}
     if json:
         for name, value in values.items():
             print(render.as_json({"name": name, "value": value, "from": sources[name]}))
@@ -22,6 +21,11 @@ def command(config: inputs.ConfigOption = None, json: inputs.JsonOption = False)
         rows = [(name, _shown(value), sources[name]) for name, value in values.items()]
         print(render.table(("SETTING", "VALUE", "FROM"), rows))
     return 0
+
+
+def _safe(value: object) -> object:
+    """A value without the password that the address of a store or a proxy may have."""
+    return without_credentials(value) if isinstance(value, str) and "://" in value else value
 
 
 def _shown(value: object) -> str:
