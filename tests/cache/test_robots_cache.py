@@ -452,10 +452,10 @@ async def test_prefetching_asks_every_site_once() -> None:
 async def test_what_is_forgotten_is_asked_for_again() -> None:
     """Forgetting a site drops its file and its marks, and says whether there was anything."""
     bench = Bench(FILE)
-    assert not bench.cache.forget(A)
+    assert not await bench.cache.forget(A)
     await bench.check()
-    assert bench.cache.forget(A + "/whatever")
-    assert not bench.cache.forget(A)
+    assert await bench.cache.forget(A + "/whatever")
+    assert not await bench.cache.forget(A)
     await bench.check()
     assert len(bench.script.asked) == 2
     assert dict(bench.script.asked[1].headers) == {}

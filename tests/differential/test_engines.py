@@ -1,7 +1,7 @@
 """Both engines give one answer: the plain one says what it is, the compiled one has to agree.
 
-`DIFFERENTIAL_SEED` repeats a run. `DIFFERENTIAL_PAIRS` is how many pairs of a rule set and a path a run
-compares, for the dialects of the package together; `DIFFERENTIAL_EXAMPLES` is how many examples
+`DIFFERENTIAL_SEED` repeats a run. `DIFFERENTIAL_PAIRS` is how many pairs of a rule set and a path a
+run compares, for the dialects of the package together; `DIFFERENTIAL_EXAMPLES` is how many examples
 hypothesis tries. Runs under a sanitizer ask for fewer.
 """
 

@@ -1,7 +1,7 @@
 """`RobotRules` beside the real WWW::RobotRules, which runs in a Perl process of its own.
 
-Every difference between the two has a name, a predicate and an example. `DIFFERENTIAL_SEED` repeats a
-run.
+Every difference between the two has a name, a predicate and an example. `DIFFERENTIAL_SEED` repeats
+a run.
 """
 
 import os

@@ -214,11 +214,19 @@ def test_the_examples_in_the_hooks_hold() -> None:
 
 
 def test_the_command_page_has_every_option() -> None:
-    """Under its command's heading, in the table of options."""
+    """Under its command's heading, in the table of options; subcommands under their group's."""
     page = (DOCS / "command.md").read_text(encoding="utf-8")
     app: Any = typer.main.get_command(build())
     for name, command in app.commands.items():
         text = section(page, name)
-        for option in (option for parameter in command.params for option in parameter.opts):
-            if option.startswith("--"):
-                assert f"`{option}" in text, f"{name} {option}"
+        for words, option in options(name, command):
+            assert f"`manners {words}" in text, words
+            assert f"`{option}" in text, f"{words} {option}"
+
+
+def options(words: str, command: Any) -> Iterator[tuple[str, str]]:
+    """Every option of a command, and of the subcommands in it, with the words that lead there."""
+    for parameter in command.params:
+        yield from ((words, option) for option in parameter.opts if option.startswith("--"))
+    for name, subcommand in getattr(command, "commands", {}).items():
+        yield from options(f"{words} {name}", subcommand)

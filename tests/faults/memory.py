@@ -35,12 +35,12 @@ async def main() -> None:
     async with AsyncRobotsCache(allow_private=True, profile=hurried(sys.argv[1])) as cache:
         await cache.get(urls[0])
         for url in urls:
-            cache.forget(url)
+            await cache.forget(url)
             before = anew()
             await cache.get(url)
             grown.append(round(peak() - before, 1))
         for url in urls:
-            cache.forget(url)
+            await cache.forget(url)
         before = anew()
         await asyncio.gather(*map(cache.get, urls))
         grown.append(round(peak() - before, 1))

@@ -128,9 +128,13 @@ class AsyncRobotsCache:
         """Retrieve the files of many sites at once, so that later questions need not wait."""
         await asyncio.gather(*(self._held(url) for url in {origin(url) for url in urls}))
 
-    def forget(self, url: str) -> bool:
-        """Drop what is known of a site; whether anything was."""
-        return self._memory.forget(origin(url))
+    async def forget(self, url: str) -> bool:
+        """Drop what is known of a site, in the store too; whether anything was."""
+        site = origin(url)
+        known = self._memory.forget(site)
+        if self._store is not None:
+            known = await self._store.forget(site) or known
+        return known
 
     def statistics(self) -> Statistics:
         """What the cache has done so far."""
@@ -278,7 +282,8 @@ class AsyncRobotsCache:
             confidence="low" if self.profile.unreachable == "allow" else "high",
         )
         if before is not None and before.unreachable_since is None:
-            before = replace(before, unreachable_since=before.fresh_until)  # as far as is known
+            since = min(before.fresh_until, self._now())  # as far as is known
+            before = replace(before, unreachable_since=since)
         entry = renewed(before, site, outcome, b"", self.profile, self._now())
         return Held(entry, self.dialect, self.profile)
 
@@ -348,8 +353,8 @@ class RobotsCache:
         portal.run(self._cache.prefetch(urls))
 
     def forget(self, url: str) -> bool:
-        """Drop what is known of a site; whether anything was."""
-        return portal.run(_forget(self._cache, url))
+        """Drop what is known of a site, in the store too; whether anything was."""
+        return portal.run(self._cache.forget(url))
 
     def statistics(self) -> Statistics:
         """What the cache has done so far."""
@@ -371,10 +376,6 @@ class RobotsCache:
         if held is not None and now >= held.refresh_at:
             portal.call(self._cache.refresh, site)
         return held
-
-
-async def _forget(robots_cache: AsyncRobotsCache, url: str) -> bool:
-    return robots_cache.forget(url)  # in the loop, where everything changes
 
 
 def check(

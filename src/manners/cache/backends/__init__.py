@@ -4,12 +4,17 @@ A backend keeps raw bytes and metadata, and returns what it has, stale or not: f
 above it. It is chosen by the scheme of its URL; a path is an SQLite file.
 """
 
+import json
 from collections.abc import AsyncIterator
-from typing import Protocol
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, Protocol, TypeGuard, get_args, get_origin, get_type_hints
+from zlib import crc32
 
 from manners import _family
 from manners.cache.entry import Entry
-from manners.errors import UnknownName
+from manners.errors import StoreError, UnknownName
+from manners.retrieval.outcome import Availability, Hop, Outcome
 
 _FILE = "sqlite"
 
@@ -56,3 +61,68 @@ def open_backend(where: str) -> Backend:
         raise UnknownName("cache", scheme, sorted(known))
     backend: Backend = known[scheme].open_backend(where)
     return backend
+
+
+def metadata(entry: Entry) -> str:
+    """All of an entry but its body, as text; it begins with a checksum of both."""
+    return _sealed(json.dumps(entry.to_dict()), entry.body)
+
+
+def read_entry(place: str, text: str | bytes, body: bytes | None) -> Entry:
+    """The entry of which `metadata` made a text: what others can write to may be rubbish.
+
+    >>> read_entry("cache.db", "0 {}", None)
+    Traceback (most recent call last):
+    manners.errors.StoreError: 'cache.db': has an entry that cannot be read
+    """
+    try:
+        text = text.decode() if isinstance(text, bytes) else text
+        plain = text.partition(" ")[2]
+        entry = Entry.from_dict(json.loads(plain), body) if text == _sealed(plain, body) else None
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        entry = None
+    if not is_entry(entry):
+        raise StoreError(place, "has an entry that cannot be read")
+    return entry
+
+
+def _sealed(text: str, body: bytes | None) -> str:
+    # Disks and memories have accidents: a rule with one bit wrong would be obeyed.
+    marked = b"" if body is None else b"+" + body
+    return f"{crc32(marked, crc32(text.encode())):08x} {text}"
+
+
+def is_entry(value: object) -> TypeGuard[Entry]:
+    """Whether a value is an entry through and through: a file that is there has a body."""
+    if not (isinstance(value, Entry) and _fits(value, Entry)):
+        return False
+    return value.body is not None or value.outcome.availability is not Availability.AVAILABLE
+
+
+_YEAR_10000 = 253_402_300_800.0
+_hints = cache(get_type_hints)
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Whether a value is what its annotation says."""
+    if kind is float:  # all of ours are times, and time spans
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return is_number and abs(value) < _YEAR_10000
+    if kind in (Entry, Outcome, Hop):
+        return isinstance(value, kind) and all(
+            _fits(getattr(value, name), each) for name, each in _hints(kind).items()
+        )
+    parts = get_args(kind)
+    if get_origin(kind) is UnionType:
+        return any(_fits(value, part) for part in parts)
+    if get_origin(kind) is Literal:
+        return value in parts
+    if get_origin(kind) is tuple:
+        return isinstance(value, tuple) and _fit(value, parts)
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
+
+
+def _fit(values: tuple[Any, ...], kinds: tuple[Any, ...]) -> bool:
+    if kinds[-1] is ...:
+        kinds = kinds[:1] * len(values)
+    return len(values) == len(kinds) and all(map(_fits, values, kinds))

@@ -1,7 +1,6 @@
 """Entries in an SQLite file, which several processes may use at once."""
 
 import asyncio
-import json
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +8,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from manners import _sqlite
+from manners.cache.backends import metadata, read_entry
 from manners.cache.entry import Entry
+from manners.errors import StoreError
 
 SCHEMES = ("sqlite",)
 _T = TypeVar("_T")
@@ -45,11 +46,15 @@ def open_backend(where: str) -> "SqliteBackend":
 
 
 class SqliteBackend:
-    """Entries in a file. The file is opened when it is first needed, in a thread of its own."""
+    """Entries in a file.
+
+    The file is opened when it is first needed, in a thread of its own, and again after a failure:
+    it may have been replaced.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._thread = ThreadPoolExecutor(1, "manners-cache")
+        self._thread: ThreadPoolExecutor | None = None
         self._connection: sqlite3.Connection | None = None
         self._saves = 0
 
@@ -74,14 +79,28 @@ class SqliteBackend:
             after = page[-1].origin
 
     async def close(self) -> None:
-        """Close the file."""
-        await self._run(self._close)
-        self._thread.shutdown(wait=False)
+        """Close the file; whoever needs it again opens it again."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            try:
+                await asyncio.get_running_loop().run_in_executor(thread, self._close)
+            finally:
+                thread.shutdown(wait=False)
 
     async def _run(self, work: Callable[..., _T], *arguments: Any) -> _T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "manners-cache")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._do, work, *arguments)
 
     # In the thread.
+
+    def _do(self, work: Callable[..., _T], *arguments: Any) -> _T:
+        try:
+            return work(*arguments)
+        except sqlite3.Error as error:
+            self._close()
+            raise StoreError(str(self.path), str(error)) from None
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -90,10 +109,10 @@ class SqliteBackend:
 
     def _load(self, origin: str) -> Entry | None:
         row = self._open().execute(f"{_SELECT} WHERE origin = ?", (origin,)).fetchone()
-        return None if row is None else _entry(*row)
+        return None if row is None else self._entry(*row)
 
     def _save(self, entry: Entry) -> None:
-        row = (entry.origin, entry.outcome.at, entry.body, json.dumps(entry.to_dict()))
+        row = (entry.origin, entry.outcome.at, entry.body, metadata(entry))
         self._open().execute(_SAVE, row)
         self._saves += 1
         if self._saves % _SAVES == 0:
@@ -104,13 +123,12 @@ class SqliteBackend:
 
     def _page(self, after: str) -> list[Entry]:
         query = f"{_SELECT} WHERE origin > ? ORDER BY origin LIMIT 100"
-        return [_entry(*row) for row in self._open().execute(query, (after,))]
+        return [self._entry(*row) for row in self._open().execute(query, (after,))]
 
     def _close(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
-
-def _entry(body: bytes | None, metadata: str) -> Entry:
-    return Entry.from_dict(json.loads(metadata), body)
+    def _entry(self, body: bytes | None, text: str) -> Entry:
+        return read_entry(str(self.path), text, body)

@@ -1,11 +1,13 @@
 """Entries in Valkey or Redis, shared by a fleet."""
 
-import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
+from manners.cache.backends import metadata, read_entry
 from manners.cache.entry import Entry
-from manners.errors import MissingExtra
+from manners.errors import MissingExtra, StoreError
 
 SCHEMES = ("redis", "rediss", "valkey", "valkeys")
 
@@ -13,11 +15,12 @@ _PREFIX = "manners:robots:"
 _KEPT = 31 * 86_400
 """Seconds: no profile uses a copy that is older."""
 _SECONDS = 0.25
-# The newer is kept, whoever comes last.
+_CONNECTIONS = 32
+# The newer is kept, whoever comes last. HSET is the first that writes: a server without memory
+# refuses it only there.
 _SAVE = """
 local at = redis.call('HGET', KEYS[1], 'at')
-if at and tonumber(at) > tonumber(ARGV[1]) then return 0 end
-redis.call('DEL', KEYS[1])
+if at and (tonumber(at) or 0) > tonumber(ARGV[1]) then return 0 end
 redis.call('HSET', KEYS[1], 'at', ARGV[1], 'metadata', ARGV[2], 'body', ARGV[3])
 redis.call('EXPIRE', KEYS[1], ARGV[4])
 return 1
@@ -34,51 +37,85 @@ class ValkeyBackend:
 
     def __init__(self, url: str, prefix: str = _PREFIX) -> None:
         try:
-            from redis.asyncio import Redis
+            from redis.asyncio import BlockingConnectionPool, Redis
+            from redis.asyncio.retry import Retry
+            from redis.backoff import NoBackoff
+            from redis.exceptions import RedisError
         except ModuleNotFoundError:
             raise MissingExtra("redis", "valkey") from None
-        self._server = Redis.from_url(
-            url.replace("valkey", "redis", 1) if url.startswith("valkey") else url,
-            socket_timeout=_SECONDS,
-            socket_connect_timeout=_SECONDS,
-        )
+        self._error = RedisError
+        try:
+            self.place = _without_password(url)
+            pool = BlockingConnectionPool.from_url(
+                url.replace("valkey", "redis", 1) if url.startswith("valkey") else url,
+                max_connections=_CONNECTIONS,  # more questions than that wait for their turn
+                timeout=_SECONDS,
+                socket_timeout=_SECONDS,
+                socket_connect_timeout=_SECONDS,
+                # One more try, at once: a server that was restarted has closed our connections.
+                retry=Retry(NoBackoff(), 1),
+            )
+        except ValueError:  # which may have a password in it
+            raise StoreError(f"{url.partition('://')[0]}://…", "not a URL of a server") from None
+        self._server = Redis.from_pool(pool)
         self._prefix = prefix
         self._save = self._server.register_script(_SAVE)
 
     async def load(self, origin: str) -> Entry | None:
         """What is kept of an origin; None when nothing is."""
-        return _entry(*await self._read(self._prefix + origin))
+        return await self._read(self._prefix + origin)
 
     async def save(self, entry: Entry) -> None:
         """Keep this, unless something newer is kept."""
-        metadata = json.dumps(entry.to_dict())
         # A body that is there begins with a "+": one that is empty is not one that is missing.
         body = b"" if entry.body is None else b"+" + entry.body
-        await self._save(
-            keys=[self._prefix + entry.origin],
-            args=[repr(entry.outcome.at), metadata, body, _KEPT],
-        )
+        with self._errors():
+            await self._save(
+                keys=[self._prefix + entry.origin],
+                args=[repr(entry.outcome.at), metadata(entry), body, _KEPT],
+            )
 
     async def forget(self, origin: str) -> bool:
         """Drop what is kept of an origin; whether there was anything."""
-        return int(await self._server.delete(self._prefix + origin)) > 0
+        with self._errors():
+            return int(await self._server.delete(self._prefix + origin)) > 0
 
     async def entries(self) -> AsyncIterator[Entry]:
         """Everything that is kept, in no order."""
-        async for key in self._server.scan_iter(match=self._prefix + "*", count=100):
-            entry = _entry(*await self._read(key))
-            if entry is not None:
-                yield entry
+        cursor, seen = 0, set[Any]()
+        while True:
+            with self._errors():
+                cursor, keys = await self._server.scan(cursor, self._prefix + "*", 100)
+            for key in keys:
+                if key not in seen:  # while the server grows its table, a key may come twice
+                    seen.add(key)
+                    if (entry := await self._read(key)) is not None:
+                        yield entry
+            if cursor == 0:
+                return
 
     async def close(self) -> None:
         """Close the connections."""
         await self._server.aclose()
 
-    async def _read(self, key: Any) -> Any:
-        return await self._server.hmget(key, ["metadata", "body"])
+    async def _read(self, key: Any) -> Entry | None:
+        with self._errors():
+            text, body = await self._server.hmget(key, ["metadata", "body"])
+        if text is None and body is None:
+            return None
+        if not isinstance(body, bytes) or body[:1] not in (b"", b"+"):
+            text, body = b"", None
+        return read_entry(self.place, text or b"", body[1:] if body else None)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (self._error, OSError) as error:
+            raise StoreError(self.place, str(error) or type(error).__name__) from None
 
 
-def _entry(metadata: bytes | None, body: bytes | None) -> Entry | None:
-    if metadata is None:
-        return None
-    return Entry.from_dict(json.loads(metadata), body[1:] if body else None)
+def _without_password(url: str) -> str:
+    """The URL as it may be shown."""
+    host = urlsplit(url).netloc.rpartition("@")[2]
+    return f"{url.partition('://')[0]}://{host}{urlsplit(url).path}"
