@@ -292,6 +292,20 @@ async def test_a_healthy_backend_is_not_overrun() -> None:
 
 
 @runs
+async def test_time_does_not_run_while_a_question_waits_for_its_turn() -> None:
+    """A backend that does one thing after the other, as a file does, is not down for it."""
+    seen, one = Seen(), asyncio.Lock()
+
+    async def load(_: str) -> None:
+        async with one:
+            await asyncio.sleep(0.003)
+
+    seen.backend.load = load  # type: ignore[assignment]
+    await asyncio.gather(*(seen.tier.load(A) for _ in range(200)))
+    assert seen.reports == []
+
+
+@runs
 async def test_who_stops_waiting_is_no_failure() -> None:
     """A question that is cancelled does not put the backend down."""
     seen = Seen(hangs, STORED)
