@@ -23,7 +23,7 @@ from manners.cache.tier import AT_A_TIME, DOWN_FOR, PATIENCE, Tier
 from manners.errors import StoreError
 from manners.net.messages import Response
 from manners.retrieval.outcome import Availability, Hop, Outcome
-from tests.cache.steps import BODY, DAY, DOWN, FILE, GONE, SAME, TIMEOUT, after
+from tests.cache.steps import BODY, DAY, DOWN, FILE, GONE, HOUR, SAME, TIMEOUT, after
 from tests.cache.test_robots_cache import (
     CLOSED,
     OPEN,
@@ -603,6 +603,15 @@ async def test_offline_a_fresh_entry_of_another_profile_is_a_copy() -> None:
     kept = replace(after((0, FILE), profile="google"), origin=A)
     bench = Bench(FILE, store=Faulty(None, kept), offline=True)
     assert await bench.reason(at=1) == "stale-copy"
+
+
+@runs
+async def test_an_entry_of_a_time_to_come_is_not_taken() -> None:
+    """A machine whose clock is ahead does not make the others believe it for so long."""
+    kept = replace(after((0, FILE)), origin=A)
+    bench = Bench(FILE, store=Faulty(None, kept))
+    await bench.check(at=-HOUR)
+    assert len(bench.script.asked) == 1
 
 
 @runs

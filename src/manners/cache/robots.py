@@ -32,6 +32,10 @@ AT_A_TIME = 256
 """Retrievals under way at a time; more wait, and their time does not run meanwhile."""
 
 
+_CLOCKS_APART = 60.0
+"""Seconds by which the clocks of machines that share a store may differ."""
+
+
 class Sender(Protocol):
     """What sends requests: `manners.net.http.Http`, or something that is more patient."""
 
@@ -193,7 +197,7 @@ class AsyncRobotsCache:
         """In a forked child there is another loop, and nothing is under way in it."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
-            self._loop, self._flights = loop, {}
+            self._loop, self._flights, self._saves = loop, {}, set()
             self._turn = asyncio.Semaphore(AT_A_TIME)
 
     def _landed(self, site: str, flight: "asyncio.Task[Held]") -> None:
@@ -241,8 +245,16 @@ class AsyncRobotsCache:
         return True
 
     def _is_good(self, stored: Entry) -> bool:
-        """Whether an entry that somebody else made holds for us: another profile asks otherwise."""
-        return stored.outcome.profile == self.profile.name and self._now() < stored.fresh_until
+        """Whether an entry that somebody else made holds for us: another profile asks otherwise.
+
+        Nor does one of a time to come: somebody's clock is wrong, and it would hold for too long.
+        """
+        now = self._now()
+        return (
+            stored.outcome.profile == self.profile.name
+            and stored.outcome.at <= now + _CLOCKS_APART
+            and now < stored.fresh_until
+        )
 
     def _hold(self, entry: Entry) -> Held:
         held = Held(entry, self.dialect, self.profile)
