@@ -33,6 +33,15 @@ def to_text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
+def cut(text: str, most: int) -> str:
+    """The text, or its beginning with a sign that there is more: what is shown is not endless.
+
+    >>> cut("abcdef", 3)
+    'abc…'
+    """
+    return text if len(text) <= most else text[:most] + "…"
+
+
 def printable(text: str) -> str:
     r"""The text with everything a terminal might obey written as an escape.
 

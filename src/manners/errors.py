@@ -11,6 +11,8 @@ A disallowed URL is a verdict, never an error: errors are for what could not be 
 
 from collections.abc import Iterable
 
+from manners._text import cut
+
 
 class MannersError(Exception):
     """Any error this package raises on purpose.
@@ -35,8 +37,7 @@ class InvalidURL(MannersError, ValueError):
 
     def __str__(self) -> str:
         # A URL may be hostile and endless: repr() escapes it, the cut bounds it.
-        shown = self.url if len(self.url) <= 200 else self.url[:200] + "…"
-        return f"{shown!r}: {self.problem}"
+        return f"{cut(self.url, 200)!r}: {self.problem}"
 
 
 class UnknownName(MannersError, LookupError):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from manners._text import printable, to_bytes
+from manners._text import cut, printable, to_bytes
 from manners.errors import MannersError, MissingExtra
 from manners.robots.groups import Rule
 from manners.robots.verdict import Reason, Verdict
@@ -33,8 +33,8 @@ class BadPattern(MannersError, ValueError):
         self.pattern, self.problem = pattern, problem
 
     def __str__(self) -> str:
-        shown = self.pattern if len(self.pattern) <= 200 else self.pattern[:200] + "…"
-        return f"the pattern {shown!r} cannot be used: {printable(self.problem[:200])}"
+        pattern, problem = cut(self.pattern, 200), printable(self.problem[:200])
+        return f"the pattern {pattern!r} cannot be used: {problem}"
 
 
 class Exclusions:

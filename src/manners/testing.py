@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from manners._text import printable
+from manners._text import cut, printable
 from manners.errors import InvalidURL, MannersError
 from manners.robots.dialects import DEFAULT, Dialect, get
 from manners.robots.matcher import is_elsewhere
@@ -160,4 +160,4 @@ def _said(allowed: bool) -> str:
 
 def _shown(text: str) -> str:
     """Safe on a screen, and not endless."""
-    return printable(text if len(text) <= 200 else text[:200] + "…")
+    return printable(cut(text, 200))

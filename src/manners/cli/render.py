@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from manners._text import printable
+from manners._text import cut, printable
 from manners.errors import InvalidURL
 from manners.robots.verdict import Verdict
 
@@ -54,7 +54,7 @@ def verdict_line(verdict: Verdict) -> str:
 
 def invalid_line(error: InvalidURL) -> str:
     """A URL that cannot be asked about, on one line."""
-    return f"{styled('invalid-url', 'yellow')}  {printable(_cut(error.url))}  {error.problem}"
+    return f"{styled('invalid-url', 'yellow')}  {printable(cut(error.url, 2000))}  {error.problem}"
 
 
 def invalid_dict(error: InvalidURL) -> dict[str, object]:
@@ -65,10 +65,6 @@ def invalid_dict(error: InvalidURL) -> dict[str, object]:
         "url": error.url,
         "problem": error.problem,
     }
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 2000 else text[:2000] + "…"
 
 
 class Progress:

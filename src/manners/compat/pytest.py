@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manners._text import printable
+from manners._text import cut, printable
 from manners.errors import MannersError, MissingExtra
 
 try:
@@ -175,13 +175,13 @@ def _read_test(test: Any) -> tuple[list[str], list[str], str]:
     from manners.testing import check_address
 
     if not isinstance(test, dict):
-        raise MannersError(f"{_cut(test)} is no test; write {_OF_FILE['test']}")
+        raise MannersError(f"{_quoted(test)} is no test; write {_OF_FILE['test']}")
     _check_keys(test, _OF_TEST)
     agents, urls, expected = _strings(test, "agent"), _strings(test, "url"), _string(test, "expect")
     for url in urls:
         check_address(url)
     if expected not in ("allowed", "disallowed"):
-        raise MannersError(f"'expect' is {_cut(expected)}; write {_OF_TEST['expect']}")
+        raise MannersError(f"'expect' is {_quoted(expected)}; write {_OF_TEST['expect']}")
     return agents, urls, expected
 
 
@@ -195,7 +195,7 @@ def _check_keys(table: dict[str, Any], known: dict[str, str]) -> None:
             raise MannersError(f"{key!r} is for the whole file; write it above the first [[test]]")
         nearest = get_close_matches(key, known, 1)
         hint = f"did you mean {nearest[0]!r}?" if nearest else f"there are: {', '.join(known)}"
-        raise MannersError(f"unknown key {_cut(key)}; {hint}")
+        raise MannersError(f"unknown key {_quoted(key)}; {hint}")
 
 
 def _strings(table: dict[str, Any], key: str) -> list[str]:
@@ -212,10 +212,9 @@ def _string(table: dict[str, Any], key: str) -> str:
         raise MannersError(f"no {key!r}; add {example}")
     value = table[key]
     if not isinstance(value, str) or not value.strip():
-        raise MannersError(f"{key!r} is {_cut(value)}; write {example}")
+        raise MannersError(f"{key!r} is {_quoted(value)}; write {example}")
     return value
 
 
-def _cut(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 80 else shown[:80] + "…"
+def _quoted(value: object) -> str:
+    return cut(repr(value), 80)
