@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from manners import urls as urls
     from manners._compiled import KERNEL
     from manners.cache.robots import AsyncRobotsCache, RobotsCache, check
+    from manners.client import AsyncClient, Client
     from manners.errors import InvalidURL, MannersError, MissingExtra
+    from manners.page import Page
     from manners.robotrules import RobotRules
     from manners.robots.agents import product_token
     from manners.robots.dialects import Dialect
@@ -32,12 +34,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KERNEL",
+    "AsyncClient",
     "AsyncRobotsCache",
+    "Client",
     "Dialect",
     "Group",
     "InvalidURL",
     "MannersError",
     "MissingExtra",
+    "Page",
     "Policy",
     "Reason",
     "RobotRules",
@@ -54,12 +59,15 @@ __all__ = [
 
 _HOME = {
     "KERNEL": "manners._compiled",
+    "AsyncClient": "manners.client",
     "AsyncRobotsCache": "manners.cache.robots",
+    "Client": "manners.client",
     "Dialect": "manners.robots.dialects",
     "Group": "manners.robots.groups",
     "InvalidURL": "manners.errors",
     "MannersError": "manners.errors",
     "MissingExtra": "manners.errors",
+    "Page": "manners.page",
     "Policy": "manners.robots.policy",
     "Reason": "manners.robots.verdict",
     "RobotRules": "manners.robotrules",

@@ -6,7 +6,11 @@ A disallowed URL is a verdict, never an error: errors are for what could not be 
     ├── InvalidURL      (also a ValueError)   a URL no request can be made from
     ├── UnknownName     (also a LookupError)  a dialect, or another named part, that does not exist
     ├── MissingExtra    (also an ImportError) a part was chosen whose library is not installed
-    └── StoreError                            a file or a server that keeps things, and cannot
+    ├── StoreError                            a file or a server that keeps things, and cannot
+    ├── SlotTimeout     (also a TimeoutError) all slots of a host were in use for too long
+    ├── HostDeferred                          a host that is not to be asked for a while
+    ├── BudgetExceeded                        no pages, or no minutes, are left
+    └── ClientClosed                          a request that waited when its client was closed
 """
 
 from collections.abc import Iterable
@@ -83,3 +87,62 @@ class StoreError(MannersError):
 
     def __str__(self) -> str:
         return f"{self.place!r}: {self.problem}"
+
+
+class SlotTimeout(MannersError, TimeoutError):
+    """All slots of a host were in use for too long.
+
+    >>> str(SlotTimeout("example.com"))
+    'Timeout waiting for host concurrency slot: example.com'
+    """
+
+    def __init__(self, host: str) -> None:
+        super().__init__(host)
+        self.host = host
+
+    def __str__(self) -> str:
+        return f"Timeout waiting for host concurrency slot: {self.host}"
+
+
+class HostDeferred(MannersError):
+    """A host that is not to be asked before a time: by its Crawl-delay, hours or Retry-After.
+
+    >>> str(HostDeferred("example.com", 0.0))
+    'example.com is not to be asked before 1970-01-01 00:00:00 UTC'
+    """
+
+    def __init__(self, host: str, until: float) -> None:
+        super().__init__(host, until)
+        self.host, self.until = host, until
+
+    def __str__(self) -> str:
+        from datetime import UTC, datetime
+
+        moment = datetime.fromtimestamp(min(self.until, 32_503_680_000), UTC)
+        return f"{self.host} is not to be asked before {moment:%Y-%m-%d %H:%M:%S} UTC"
+
+
+class BudgetExceeded(MannersError):
+    """No pages, or no minutes, are left.
+
+    >>> str(BudgetExceeded("page", "200 pages"))
+    'page limit reached: 200 pages'
+    """
+
+    def __init__(self, limit: str, allowance: str) -> None:
+        super().__init__(limit, allowance)
+        self.limit, self.allowance = limit, allowance
+
+    def __str__(self) -> str:
+        return f"{self.limit} limit reached: {self.allowance}"
+
+
+class ClientClosed(MannersError):
+    """A request that was waiting for its turn, or was asked for, when its client was closed.
+
+    >>> str(ClientClosed())
+    'the client is closed'
+    """
+
+    def __str__(self) -> str:
+        return "the client is closed"

@@ -21,6 +21,8 @@ from typing import Annotated, Any, Literal, NamedTuple, NoReturn, get_args
 from manners._text import printable
 from manners.errors import MannersError, MissingExtra
 from manners.exclusions import Exclusions, Rulings
+from manners.politeness.budget import Budget
+from manners.politeness.schedule import Pace
 from manners.retrieval import profiles
 from manners.retrieval.profiles import Profile
 from manners.robots import dialects
@@ -42,6 +44,9 @@ _YEAR = 365 * 86_400
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=_YEAR)]
 Pause = Annotated[float, msgspec.Meta(ge=0, le=_YEAR)]
 Minutes = Annotated[float, msgspec.Meta(gt=0, le=_YEAR / 60)]
+Rate = Annotated[float, msgspec.Meta(gt=0, le=10**6)]
+Factor = Annotated[float, msgspec.Meta(ge=0, le=1000)]
+Part = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=10**12)]
 
 
@@ -167,12 +172,46 @@ class Settings(_Checked, frozen=True, kw_only=True):
     delay_most: Pause = 0.5
     delay_prefix: str = "host_delay:"
     """How keys of delays begin in a shared store."""
+    slot_wait: Pause = 10.0
+    """Seconds to wait for a slot while all of a host's are in use."""
+    defer_beyond: Pause = 60.0
+    """Seconds: whoever would have to wait longer for a host is told until when, instead."""
+    requests_per_second: Rate | None = None
+    """The most that a host is ever asked."""
+    adaptive_factor: Factor = 1.0
+    """A host is not asked faster than this times its smoothed response time; 0 turns it off."""
+    adaptive_weight: Part = 0.3
+    """How much the latest response time counts in the smoothed one."""
+    adaptive_most: Pause = 30.0
+    """Seconds: the longest delay that is made of it."""
+    backoff_first: Seconds = 5.0
+    """Seconds to leave a host alone that says 429 or 503, doubled each time, unless it says."""
+    backoff_most: Seconds = 900.0
+    backoff_jitter: Part = 0.2
+    """The part by which that varies at random, up and down."""
+    backoff_step: Pause = 5.0
+    """Seconds within which several such answers count as one."""
+    backoff_reset: Count = 3
+    """Successes after which a host starts from the beginning."""
     hosts: dict[str, Host] = {}
     """What is different for single hosts, by name."""
+
+    # One page.
+    page_bytes: Count = 10 * 1024 * 1024
+    """How much of a page is read, after decompression."""
+    page_connect_timeout: Seconds = 10.0
+    page_read_timeout: Seconds = 60.0
+    page_total_timeout: Seconds = 60.0
+    """Seconds for one request; a stream has as long as it is read."""
+    cookies: bool = False
+    """Whether cookies that sites set are sent back to them."""
+    page_redirects: Annotated[int, msgspec.Meta(ge=0, le=100)] = 10
 
     # How much.
     max_pages: Count = 200
     max_minutes: Minutes = 60.0
+    budget_warning: Part = 0.8
+    """The part of either from which on there is a warning."""
 
     # What is told.
     log_level: Literal["none", "debug", "info", "warning", "error"] = "none"
@@ -200,10 +239,14 @@ class Settings(_Checked, frozen=True, kw_only=True):
                 origin(self.proxy)
         if self.delay_least > self.delay_most:
             raise SettingsError("delay_least, delay_most", "the least is more than the most")
-        if self.retrieval.total >= self.lease:
-            raise SettingsError(
-                "total_timeout, lease", "a request has to end before its slot is free again"
-            )
+        for name, total in (
+            ("total_timeout", self.retrieval.total),
+            ("page_total_timeout", self.page_total_timeout),
+        ):
+            if total >= self.lease:
+                raise SettingsError(
+                    f"{name}, lease", "a request has to end before its slot is free again"
+                )
 
     @classmethod
     def load(
@@ -246,6 +289,16 @@ class Settings(_Checked, frozen=True, kw_only=True):
             changes["stale_for"] = profiles.get(profiles.DEFAULT).stale_for
         made = {name: value for name, value in changes.items() if value is not None}
         return profiles.get(self.profile).but(**made)
+
+    @property
+    def pace(self) -> Pace:
+        """How fast hosts are asked."""
+        return Pace(**{name: getattr(self, name) for name in Pace._fields})
+
+    @property
+    def budget(self) -> Budget:
+        """How much a crawl may fetch, unused."""
+        return Budget(self.max_pages, self.max_minutes, warn_at=self.budget_warning)
 
     @property
     def rulings(self) -> Rulings:

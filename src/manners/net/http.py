@@ -13,13 +13,13 @@ import ssl
 import threading
 import time
 import zlib
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from manners.errors import MissingExtra
+from manners.errors import MannersError, MissingExtra
 from manners.net import guard
 from manners.net.messages import Get, Response, Unreachable
 from manners.urls import host, origin, requestable
@@ -61,6 +61,7 @@ class Http:
         auth: Mapping[str, tuple[str, str]] | None = None,
         connections: int = 256,
         keep_alive: bool = False,
+        cookies: bool = False,
         resolver: AbstractResolver | None = None,
     ) -> None:
         self._allow_private = allow_private
@@ -69,20 +70,39 @@ class Http:
         self._tls = ssl.create_default_context(cafile=ca_file) if ca_file else True
         self._auth = {origin(url): _basic(*pair) for url, pair in (auth or {}).items()}
         self._connections, self._keep_alive = connections, keep_alive
+        self._cookies = cookies
         self._resolver = resolver
         self._opened: _Opened | None = None
 
     async def send(self, get: Get) -> Response | Unreachable:
         """Send a request and read the reply, as far as it may be read."""
-        start = time.monotonic()
-        url = requestable(get.url)  # what is judged is what is sent
-        if not self._allow_private and guard.refuses(host(url)):
-            return Unreachable("refused address", time.monotonic() - start)
-        session = self._open()
+        start, url = time.monotonic(), requestable(get.url)  # what is judged is what is sent
         try:
-            return await self._exchange(session, url, get, start)
+            reply = await self._ask(url, get, get.total)
+            try:
+                body, complete = b"", True
+                if (get.any_status or 200 <= reply.status < 300) and get.method != "HEAD":
+                    body, complete = await _read(reply, get.max_bytes)
+                if not complete:
+                    reply.close()  # the rest is never read
+            finally:
+                reply.release()
         except _FAILURES as failure:
             return Unreachable(self._cause(failure), time.monotonic() - start)
+        return Response(reply.status, _headers(reply), body, complete, time.monotonic() - start)
+
+    @asynccontextmanager
+    async def stream(self, get: Get) -> AsyncIterator["Stream | Unreachable"]:
+        """Send a request and hand out the body piece by piece; `total` ends with the headers."""
+        start, url = time.monotonic(), requestable(get.url)
+        try:
+            async with asyncio.timeout(get.total):
+                reply = await self._ask(url, get, None)
+        except _FAILURES as failure:
+            yield Unreachable(self._cause(failure), time.monotonic() - start)
+            return
+        async with reply:
+            yield Stream(reply, get.max_bytes, time.monotonic() - start, self._cause)
 
     async def close(self) -> None:
         """Close what is open. Another request opens it again."""
@@ -90,27 +110,25 @@ class Http:
         if opened is not None:
             await opened.session.close()
 
-    async def _exchange(
-        self, session: aiohttp.ClientSession, url: str, get: Get, start: float
-    ) -> Response:
+    async def _ask(self, url: str, get: Get, total: float | None) -> aiohttp.ClientResponse:
+        """The reply to a request, its body still to be read."""
+        if not self._allow_private and _refuses(host(url)):
+            raise _Refused(host(url))
         headers: Mapping[str, str] | None = get.headers or None
         if self._auth and (own := self._auth.get(origin(url))):
             headers = {**own, **get.headers}
-        async with session.get(
+        reply = await self._open().request(
+            get.method,
             URL(url, encoded=True),
             headers=headers,
             allow_redirects=False,
             proxy=self._proxy,
-            timeout=_limits(get.connect, get.read, get.total),
-        ) as reply:
-            if reply.status == 407 and self._proxy is not None:
-                raise _ProxyFailed  # RFC 9110 section 15.5.8: the proxy speaks, not the site
-            body, complete = b"", True
-            if 200 <= reply.status < 300:
-                body, complete = await _read(reply, get.max_bytes)
-            if not complete:
-                reply.close()  # the rest is never read
-            return Response(reply.status, _headers(reply), body, complete, time.monotonic() - start)
+            timeout=_limits(get.connect, get.read, total),
+        )
+        if reply.status == 407 and self._proxy is not None:
+            reply.close()
+            raise _ProxyFailed  # RFC 9110 section 15.5.8: the proxy speaks, not the site
+        return reply
 
     def _open(self) -> aiohttp.ClientSession:
         loop, process = asyncio.get_running_loop(), os.getpid()
@@ -130,7 +148,9 @@ class Http:
             session = aiohttp.ClientSession(
                 connector=connector,
                 headers={"User-Agent": self._user_agent, "Accept-Encoding": "gzip, deflate"},
-                cookie_jar=aiohttp.DummyCookieJar(),
+                cookie_jar=aiohttp.CookieJar(unsafe=True)  # of servers without a name, too
+                if self._cookies
+                else aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 trust_env=False,
                 middlewares=() if self._keep_alive else (_once,),
@@ -147,13 +167,52 @@ class Http:
         return _cause(failure)
 
 
+class Stream:
+    """A reply whose body is read piece by piece, decompressed and bounded."""
+
+    def __init__(
+        self,
+        reply: aiohttp.ClientResponse,
+        limit: int,
+        seconds: float,
+        cause: Callable[[BaseException], str],
+    ) -> None:
+        self.begun = Response(reply.status, _headers(reply), seconds=seconds)
+        """The reply without its body."""
+        self.complete = True
+        """False when the body is longer than what was asked for; known at its end."""
+        self._reply, self._limit, self._cause = reply, limit, cause
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The body, decompressed, up to the limit; `Broken` is raised where it breaks off."""
+        left = self._limit
+        try:
+            async for piece in _pieces(self._reply, left):
+                if len(piece) > left:
+                    self.complete = False
+                    self._reply.close()  # the rest is never read
+                    yield piece[:left]
+                    return
+                left -= len(piece)
+                yield piece
+        except _FAILURES as failure:
+            raise Broken(self._cause(failure)) from None
+
+
+class Broken(MannersError):
+    """A body that broke off, and why."""
+
+
+_refuses = lru_cache(maxsize=10_000)(guard.refuses)
+
+
 @lru_cache(maxsize=128)
-def _limits(connect: float, read: float, total: float) -> aiohttp.ClientTimeout:
+def _limits(connect: float, read: float, total: float | None) -> aiohttp.ClientTimeout:
     """The limits of time as aiohttp has them; a limit of 0 would be none."""
     return aiohttp.ClientTimeout(
-        total=max(total, 0.001),
+        total=None if total is None else max(total, 0.001),
         sock_connect=connect,
-        sock_read=read if read < total else None,
+        sock_read=read if total is None or read < total else None,
         ceil_threshold=float("inf"),  # to the point: aiohttp would round up to whole seconds
     )
 
@@ -309,17 +368,31 @@ class _Unreadable(Exception):
 
 async def _read(reply: aiohttp.ClientResponse, limit: int) -> tuple[bytes, bool]:
     """The body up to a limit, decompressed, and whether that is all of it."""
-    decode = _decoder(reply.headers.get("Content-Encoding", ""))
-    ending = _ending(reply)
+    # Most bodies say how long they are, and are not compressed: aiohttp reads no more of them.
+    size = reply.content_length
+    if size is not None and size <= limit and "Content-Encoding" not in reply.headers:
+        return await reply.read(), True
     body = bytearray()
-    async for chunk in reply.content.iter_chunked(_CHUNK):
-        body += decode.feed(chunk, limit + 1 - len(body))
+    async for piece in _pieces(reply, limit):
+        body += piece
         if len(body) > limit:
             return bytes(body[:limit]), False
+    return bytes(body), True
+
+
+async def _pieces(reply: aiohttp.ClientResponse, limit: int) -> AsyncIterator[bytes]:
+    """The body piece by piece, decompressed; no more than a byte beyond the limit."""
+    decode, ending = _decoder(reply.headers.get("Content-Encoding", "")), _ending(reply)
+    left = limit
+    async for chunk in reply.content.iter_chunked(_CHUNK):
+        piece = decode.feed(chunk, left + 1)
+        left -= len(piece)
+        yield piece
+        if left < 0:
+            return
     if ending is not None and ending.done() and ending.exception() is not None:
         raise _Lost
     decode.end()
-    return bytes(body), True
 
 
 def _ending(reply: aiohttp.ClientResponse) -> "asyncio.Future[None] | None":

@@ -1,19 +1,21 @@
 """Requests and replies as values: what the layers above decide about, without a socket."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
+
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Get:
-    """One GET request, with everything that bounds it.
+class Get(NamedTuple):
+    """One request, with everything that bounds it.
 
     >>> Get("https://example.com/robots.txt").total
     10.0
     """
 
     url: str
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = _NONE
     max_bytes: int = 1_048_576
     """How much of the body is read, after decompression."""
     connect: float = 2.0
@@ -22,10 +24,12 @@ class Get:
     """Seconds without a byte."""
     total: float = 10.0
     """Seconds in all: look-up, connection, reply and body."""
+    method: str = "GET"
+    any_status: bool = False
+    """The body is read whatever the status says; else only that of a success."""
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(NamedTuple):
     """What a server answered. Header names are in lower case.
 
     >>> Response(404).status
@@ -33,7 +37,7 @@ class Response:
     """
 
     status: int
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = _NONE
     body: bytes = b""
     complete: bool = True
     """False when the body is longer than what was asked for."""
@@ -41,8 +45,7 @@ class Response:
     """How long it took."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unreachable:
+class Unreachable(NamedTuple):
     """No answer, and why.
 
     >>> Unreachable("timeout").cause

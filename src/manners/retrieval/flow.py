@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from urllib.parse import urljoin
 
 from manners.net.messages import Get, Response, Unreachable
+from manners.retrieval.charset import charset_of
 from manners.retrieval.outcome import Availability, Hop, Outcome
 from manners.retrieval.profiles import Profile
 from manners.urls import host, requestable, without_credentials
@@ -143,7 +144,7 @@ class _Story:
                 if name in reply.headers
             ),
             bytes=len(body),
-            charset=_charset(reply.headers.get("content-type", "")) if is_file else "",
+            charset=charset_of(reply.headers.get("content-type", "")) if is_file else "",
             complete=reply.complete or not is_file,
             not_modified=not_modified,
             seconds=self.seconds,
@@ -173,16 +174,3 @@ def _kept(name: str, value: str) -> str:
 
 def _looks_like_html(body: bytes) -> bool:
     return body.removeprefix(BOM_UTF8).lstrip().startswith(b"<")
-
-
-def _charset(content_type: str) -> str:
-    """The charset that a Content-Type names.
-
-    >>> _charset("text/plain; Charset='ISO-8859-1'")
-    'iso-8859-1'
-    """
-    for parameter in content_type.split(";")[1:]:
-        name, _, value = parameter.partition("=")
-        if name.strip().lower() == "charset":
-            return value.strip().strip("\"'").lower()[:40]
-    return ""

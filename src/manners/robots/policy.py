@@ -261,6 +261,11 @@ class Policy(Matcher):
         return self._once("rules", lambda: tuple(rule for group in groups for rule in group.rules))
 
     @property
+    def is_timed(self) -> bool:
+        """Whether the file says anything about how fast, or when, this agent may come."""
+        return bool(self._timed_lines)
+
+    @property
     def crawl_delay(self) -> float | None:
         """Seconds the site asks this agent to wait between requests; the slowest of several."""
         if not self._timed_lines:

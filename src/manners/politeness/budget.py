@@ -1,0 +1,70 @@
+"""How much a crawl may fetch, and for how long. Quiet: the time is an argument."""
+
+from collections.abc import Callable
+
+from manners.errors import BudgetExceeded
+
+
+class Budget:
+    """Pages and minutes, reserved before a request and given back when no page came of it.
+
+    Minutes are running time, from the first page on; `pages_before` and `minutes_before` are what
+    an earlier run has used. `warn` is told once for each when the part `warn_at` of it is used.
+
+    >>> budget = Budget(pages=1, minutes=None)
+    >>> budget.reserve(now=0.0)
+    >>> budget.reserve(now=1.0)
+    Traceback (most recent call last):
+    manners.errors.BudgetExceeded: page limit reached: 1 page
+    """
+
+    def __init__(
+        self,
+        pages: int | None = 200,
+        minutes: float | None = 60.0,
+        *,
+        warn_at: float = 0.8,
+        warn: Callable[[str], None] | None = None,
+        pages_before: int = 0,
+        minutes_before: float = 0.0,
+    ) -> None:
+        self.pages, self.minutes = pages, minutes
+        self.pages_used = pages_before
+        """Pages that were fetched, or are under way."""
+        self._minutes_before = minutes_before
+        self._started: float | None = None
+        self._warn_at, self._warn = warn_at, warn
+        self._warned: set[str] = set()
+
+    def minutes_used(self, now: float) -> float:
+        """Minutes of running time, those of earlier runs included."""
+        running = 0.0 if self._started is None else max(now - self._started, 0.0) / 60
+        return self._minutes_before + running
+
+    def reserve(self, now: float) -> None:
+        """Set a page aside, or raise `BudgetExceeded`, which says which limit it was."""
+        if self._started is None:
+            self._started = now
+        minutes = self.minutes_used(now)
+        if self.minutes is not None and minutes >= self.minutes:
+            raise BudgetExceeded("time", _amount(self.minutes, "minute"))
+        if self.pages is not None and self.pages_used >= self.pages:
+            raise BudgetExceeded("page", _amount(self.pages, "page"))
+        self.pages_used += 1
+        self._look("page", self.pages_used, self.pages)
+        self._look("minute", minutes, self.minutes)
+
+    def give_back(self) -> None:
+        """Return a page that was set aside and not fetched."""
+        self.pages_used -= 1
+
+    def _look(self, what: str, used: float, limit: float | None) -> None:
+        if limit is None or what in self._warned or used < self._warn_at * limit:
+            return
+        self._warned.add(what)
+        if self._warn is not None:
+            self._warn(f"{used:.4g} of {_amount(limit, what)} used")
+
+
+def _amount(number: float, what: str) -> str:
+    return f"{number:g} {what}{'' if number == 1 else 's'}"

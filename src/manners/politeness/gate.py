@@ -1,0 +1,195 @@
+"""The way to a slot: first come, first served, at the pace of each host.
+
+Whoever is first in a host's line reserves a start time, waits for it, and takes a slot; only then
+is the next one first. So starts are apart by what the host was promised, also when slots were
+scarce meanwhile, and no host's line stands in another's way.
+"""
+
+import asyncio
+import os
+import random
+import time
+from collections import deque
+from collections.abc import Callable
+
+from manners.errors import ClientClosed, HostDeferred, SlotTimeout
+from manners.politeness.backends import Backend, Lease, NotBefore
+from manners.politeness.schedule import Defer, Pace, turn
+
+_RETRY = 0.05
+"""Seconds after which a slot that another process holds is tried for again."""
+_LINES = 10_000
+"""Hosts from which on those that nobody waits for are forgotten."""
+
+Gap = Callable[[float], float]
+"""Seconds to the next start, for a random draw from 0 to 1."""
+
+
+class _Line:
+    """Who waits for one host, and for how long its slots have all been in use."""
+
+    __slots__ = ("_full", "_full_since", "alarm", "is_led", "running", "waiting")
+
+    def __init__(self) -> None:
+        self.waiting: deque[asyncio.Future[None]] = deque()
+        self.is_led = False
+        """Whether somebody is first in line, on the way to a slot."""
+        self.alarm: asyncio.Future[None] | None = None
+        """What the first in line sleeps on."""
+        self.running = 0
+        self._full, self._full_since = 0.0, -1.0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the first in line waits for a slot, not for a time."""
+        return self._full_since >= 0
+
+    def full(self, now: float) -> float:
+        """Seconds for which all slots have been in use, all in all."""
+        return self._full + (now - self._full_since if self._full_since >= 0 else 0.0)
+
+    def fill(self, now: float) -> None:
+        """All slots are in use from now on."""
+        self._full_since = now
+
+    def empty(self, now: float) -> None:
+        """There is a slot from now on."""
+        self._full, self._full_since = self.full(now), -1.0
+
+    def call_next(self) -> None:
+        """Make the next one first, who begins at once."""
+        self.is_led = False
+        while self.waiting and not self.is_led:
+            turn = self.waiting.popleft()
+            if not turn.done():
+                self.is_led = True
+                turn.set_result(None)
+
+
+class Gate:
+    """Lets requests through to hosts, a few at a time, at their pace; in one event loop."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        pace: Pace,
+        draw: Callable[[], float] = random.random,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._backend, self._pace, self._draw, self._clock = backend, pace, draw, clock
+        self._lines: dict[str, _Line] = {}
+        self._process = os.getpid()
+        self._is_closed = False
+
+    async def enter(self, host: str, gap: Gap) -> Lease:
+        """A slot of a host, at the time for it; `gap` says how far the next start is away."""
+        line = self._lines.get(host)
+        if line is None or self._process != os.getpid():
+            line = self._line(host)
+        begun = line.full(self._clock())
+        if line.is_led:
+            await self._wait_in(line)
+        line.is_led = True
+        try:
+            lease = await self._lead(line, host, gap, begun)
+        finally:
+            line.call_next()
+        line.running += 1
+        return lease
+
+    async def leave(self, lease: Lease) -> None:
+        """Give a slot back."""
+        await self._backend.release(lease)
+        line = self._lines.get(lease.host)
+        if line is not None:
+            line.running -= 1
+            if line.is_full:
+                _ring(line.alarm)
+
+    async def renew(self, lease: Lease) -> Lease | None:
+        """Hold a slot for longer; None when it is lost."""
+        return await self._backend.renew(lease)
+
+    async def penalise(self, host: str, until: float) -> None:
+        """Let nothing start before a time."""
+        await self._backend.penalise(host, until)
+
+    async def close(self) -> None:
+        """Turn away whoever waits, and whoever comes."""
+        self._is_closed = True
+        for line in self._lines.values():
+            for each in (*line.waiting, line.alarm):
+                _ring(each)
+        await self._backend.close()
+
+    async def _lead(self, line: _Line, host: str, gap: Gap, begun: float) -> Lease:
+        now = self._clock()
+        within = self._pace.defer_beyond
+        start = await self._backend.reserve(host, gap(self._draw()), now, within)
+        while True:
+            if start > now:
+                answer = turn(self._pace, start, now)
+                if isinstance(answer, Defer):
+                    raise HostDeferred(host, answer.until)
+                await self._sleep(line, answer.seconds)
+            if self._is_closed:
+                raise ClientClosed
+            taken = await self._backend.take(host)
+            if isinstance(taken, Lease):
+                return taken
+            if isinstance(taken, NotBefore):
+                start, now = taken, self._clock()
+            else:
+                await self._wait_for_slot(line, host, taken, begun)
+
+    async def _wait_for_slot(self, line: _Line, host: str, again: float, begun: float) -> None:
+        now = self._clock()
+        left = self._pace.patience(line.full(now) - begun)
+        if left <= 0:
+            raise SlotTimeout(host)
+        # In this process a slot that is given back is noticed at once; those of others are not.
+        ahead = max(again - now, 0.0) if line.running else _RETRY
+        line.fill(now)
+        try:
+            await self._sleep(line, min(left, ahead))
+        finally:
+            line.empty(self._clock())
+
+    @staticmethod
+    async def _sleep(line: _Line, seconds: float) -> None:
+        """Sleep, until it is time or something happens that the first in line has to know."""
+        loop = asyncio.get_running_loop()
+        alarm = line.alarm = loop.create_future()
+        timer = loop.call_later(seconds, _ring, alarm)
+        try:
+            await alarm
+        finally:
+            timer.cancel()
+            line.alarm = None
+
+    async def _wait_in(self, line: _Line) -> None:
+        """Wait to be first. Nobody behind the first runs out of patience before the first does."""
+        mine = asyncio.get_running_loop().create_future()
+        line.waiting.append(mine)
+        try:
+            await mine
+        except asyncio.CancelledError:
+            if not mine.cancelled():
+                line.call_next()  # the turn came too late to be used
+            raise
+        if self._is_closed:
+            raise ClientClosed
+
+    def _line(self, host: str) -> _Line:
+        if self._process != os.getpid():  # a forked child: those who wait are the parent's
+            self._lines, self._process = {}, os.getpid()
+        elif len(self._lines) >= _LINES:
+            self._lines = {
+                name: line for name, line in self._lines.items() if line.is_led or line.running
+            }
+        return self._lines.setdefault(host, _Line())
+
+
+def _ring(alarm: "asyncio.Future[None] | None") -> None:
+    if alarm is not None and not alarm.done():
+        alarm.set_result(None)
