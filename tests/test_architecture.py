@@ -22,6 +22,9 @@ QUIET = [
     SOURCE / "cache" / "entry.py",
     SOURCE / "cache" / "freshness.py",
     SOURCE / "cache" / "site.py",
+    SOURCE / "page.py",
+    SOURCE / "politeness" / "schedule.py",
+    SOURCE / "politeness" / "budget.py",
 ]
 IO_MODULES = {
     "asyncio", "http", "logging", "multiprocessing", "os", "pathlib", "random", "secrets", "select",

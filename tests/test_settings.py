@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import manners
-from manners.errors import MannersError, MissingExtra
+from manners.errors import BudgetExceeded, MannersError, MissingExtra
+from manners.politeness.schedule import Pace
 from manners.retrieval import profiles
 from manners.settings import OLD_NAMES, Host, Settings, SettingsError, load
 from tests.shared import SHARED
@@ -46,17 +47,35 @@ VALUES: dict[str, tuple[Any, str, str]] = {
     "cache_entries": (7, "7", "7"),
     "concurrency": (3, "3", "3"),
     "concurrency_prefix": ("slots:", "slots:", '"slots:"'),
-    "lease": (60.0, "60", "60"),
+    "lease": (120.0, "120", "120"),
     "delay_least": (0.0, "0", "0"),
     "delay_most": (2.5, "2.5", "2.5"),
     "delay_prefix": ("gaps:", "gaps:", '"gaps:"'),
+    "slot_wait": (0.0, "0", "0"),
+    "defer_beyond": (3600.0, "3600", "3600"),
+    "requests_per_second": (0.5, "0.5", "0.5"),
+    "adaptive_factor": (0.0, "0", "0"),
+    "adaptive_weight": (1.0, "1", "1"),
+    "adaptive_most": (5.5, "5.5", "5.5"),
+    "backoff_first": (1.0, "1", "1"),
+    "backoff_most": (60.0, "6e1", "60"),
+    "backoff_jitter": (0.0, "0", "0"),
+    "backoff_step": (0.0, "0", "0"),
+    "backoff_reset": (1, "1", "1"),
     "hosts": (
         {"intranet.example": Host(delay=0.0, concurrency=9, respect_robots=False)},
         '{"intranet.example": {"delay": 0, "concurrency": 9, "respect_robots": false}}',
         '{"intranet.example" = {delay = 0, concurrency = 9, respect_robots = false}}',
     ),
+    "page_bytes": (1000, "1000", "1000"),
+    "page_connect_timeout": (1.5, "1.5", "1.5"),
+    "page_read_timeout": (4.0, "4", "4"),
+    "page_total_timeout": (20.0, "2e1", "20"),
+    "cookies": (True, "true", "true"),
+    "page_redirects": (0, "0", "0"),
     "max_pages": (50, "50", "50"),
     "max_minutes": (1.5, "1.5", "1.5"),
+    "budget_warning": (0.5, "0.5", "0.5"),
     "log_level": ("debug", "debug", '"debug"'),
     "log_format": ("json", "json", '"json"'),
     "log_matches": (True, "1", "true"),
@@ -136,12 +155,16 @@ def test_a_setting_comes_from_every_layer(name: str) -> None:
 
 
 def test_defaults_are_the_numbers_of_the_specification() -> None:
-    """Two at a time, 300 s, 200 to 500 ms, 200 pages, 60 minutes, 128 entries."""
+    """Two at a time, 300 s, 200 to 500 ms, 10 s for a slot, 200 pages, 60 minutes, and so on."""
     loaded = load(environment={})
     made = loaded.settings
     assert made == Settings()
     assert (made.concurrency, made.lease) == (2, 300.0)
     assert (made.delay_least, made.delay_most) == (0.2, 0.5)
+    assert (made.slot_wait, made.defer_beyond, made.requests_per_second) == (10.0, 60.0, None)
+    assert (made.adaptive_factor, made.adaptive_weight, made.adaptive_most) == (1.0, 0.3, 30.0)
+    assert (made.backoff_first, made.backoff_most, made.backoff_jitter) == (5.0, 15 * 60.0, 0.2)
+    assert (made.backoff_step, made.backoff_reset, made.budget_warning) == (5.0, 3, 0.8)
     assert (made.max_pages, made.max_minutes, made.cache_entries) == (200, 60.0, 128)
     assert (made.concurrency_prefix, made.delay_prefix) == ("host_concurrency:", "host_delay:")
     assert (made.dialect, made.profile, made.respect_robots) == ("rfc9309", "rfc9309", True)
@@ -365,7 +388,25 @@ WRONG = [
     ),
     *(("delay_least", value) for value in ("-0.1", "nan", "inf", "1979-05-27", "9" * 400)),
     *(("delay_most", value) for value in ("0.1", "nan", "inf")),
-    *(("lease", value) for value in ("0", "nan", "inf", "10", "'300'")),
+    *(("lease", value) for value in ("0", "nan", "inf", "10", "60", "'300'")),
+    *(("slot_wait", value) for value in ("-1", "nan", "inf", "'10'")),
+    *(("defer_beyond", value) for value in ("-1", "nan", "inf", "1e9")),
+    *(("requests_per_second", value) for value in ("0", "-1", "nan", "inf", "1e7", "true")),
+    *(("adaptive_factor", value) for value in ("-0.1", "nan", "inf", "1001")),
+    *(("adaptive_weight", value) for value in ("-0.1", "1.1", "nan", "30")),
+    *(("adaptive_most", value) for value in ("-1", "nan", "inf")),
+    *(("backoff_first", value) for value in ("0", "-5", "nan", "inf")),
+    *(("backoff_most", value) for value in ("0", "nan", "inf", "1e9")),
+    *(("backoff_jitter", value) for value in ("-0.1", "1.1", "nan", "20")),
+    *(("backoff_step", value) for value in ("-1", "nan", "inf")),
+    *(("backoff_reset", value) for value in ("0", "-1", "1.5", "true")),
+    *(("page_bytes", value) for value in ("0", "-1", "1.5", "'10'")),
+    *(("page_connect_timeout", value) for value in ("0", "nan", "inf")),
+    *(("page_read_timeout", value) for value in ("0", "nan", "inf")),
+    *(("page_total_timeout", value) for value in ("0", "nan", "inf", "300", "1000")),
+    *(("page_redirects", value) for value in ("-1", "101", "1.5")),
+    *(("cookies", value) for value in ("1", "'true'")),
+    *(("budget_warning", value) for value in ("-0.1", "1.1", "nan", "80")),
     *(("connect_timeout", value) for value in ("0", "-1", "nan", "inf", "1e9", "''")),
     *(("total_timeout", value) for value in ("300", "1000", "nan", "0")),
     *(("fresh_minutes", value) for value in ("0", "nan", "inf", "1e9")),
@@ -414,6 +455,12 @@ def test_what_cannot_be_used_is_an_error_that_names_it(name: str, toml: str) -> 
         ("MANNERS_MAX_PAGES", "9" * 5000),
         ("MANNERS_MAX_MINUTES", "nan"),
         ("MANNERS_LEASE", "inf"),
+        ("MANNERS_LEASE", "60"),
+        ("MANNERS_PAGE_TOTAL_TIMEOUT", "300"),
+        ("MANNERS_REQUESTS_PER_SECOND", "0"),
+        ("MANNERS_REQUESTS_PER_SECOND", "none"),
+        ("MANNERS_BACKOFF_JITTER", "20%"),
+        ("MANNERS_COOKIES", "yes"),
         ("MANNERS_RESPECT_ROBOTS", "no"),
         ("MANNERS_RESPECT_ROBOTS", ""),
         ("MANNERS_HOSTS", ""),
@@ -467,14 +514,32 @@ def test_a_mistake_between_two_settings_names_both_places() -> None:
     )
 
 
-def test_a_request_ends_before_its_slot_is_free_again() -> None:
-    """The total timeout, be it the profile's, is shorter than the lease."""
+@pytest.mark.parametrize(
+    ("wrong", "names"),
+    [
+        ({"total_timeout": 300.0}, "total_timeout, lease"),
+        ({"total_timeout": 6, "lease": 5}, "total_timeout, lease"),
+        ({"lease": 10.0}, "total_timeout, lease"),
+        ({"lease": 60.0}, "page_total_timeout, lease"),
+        ({"page_total_timeout": 300.0}, "page_total_timeout, lease"),
+        ({"page_total_timeout": 9, "lease": 9, "total_timeout": 1}, "page_total_timeout, lease"),
+    ],
+    ids=str,
+)
+def test_a_request_ends_before_its_slot_is_free_again(wrong: dict[str, Any], names: str) -> None:
+    """The total timeouts, be it the profile's, are shorter than the lease."""
+    assert mistake(lambda: Settings(**wrong)).startswith(f"{names}: ")
+    assert mistake(lambda: load(environment={}, options=wrong)).endswith(
+        f"{names}: a request has to end before its slot is free again"
+    )
+
+
+def test_a_request_may_take_almost_as_long_as_its_slot() -> None:
+    """As long as it is shorter."""
     assert Settings(total_timeout=299.9).retrieval.total == 299.9
-    assert Settings(lease=10.1).lease == 10.1
-    for wrong in ({"total_timeout": 300.0}, {"lease": 10.0}, {"lease": 5, "total_timeout": 6}):
-        assert "total_timeout, lease: " in mistake(lambda wrong=wrong: Settings(**wrong))  # type: ignore[misc]
-    said = mistake(lambda: load(environment={"MANNERS_LEASE": "10"}))
-    assert said.startswith("environment: MANNERS_LEASE: total_timeout, lease: ")
+    assert Settings(page_total_timeout=299.9).page_total_timeout == 299.9
+    assert Settings(lease=60.1).lease == 60.1
+    assert Settings(lease=10.1, page_total_timeout=10).lease == 10.1
 
 
 @pytest.mark.parametrize(
@@ -939,6 +1004,31 @@ def test_a_time_for_files_holds_against_headers_and_leaves_retry_after() -> None
     assert fresh_for(gone, Settings(retry_minutes=3).retrieval, 0.0, 0.0) == 180.0
 
 
+# What settings make of a pace and a budget.
+
+
+def test_every_number_of_a_pace_is_a_setting() -> None:
+    """Under the same name, with the same default, and what is set arrives."""
+    assert Settings().pace == Pace()
+    for name in Pace._fields:
+        value = VALUES[name][0]
+        more = {"delay_most": 5.0} if name == "delay_least" else {}
+        assert Settings(**{name: value, **more}).pace == Pace()._replace(**{name: value, **more})
+
+
+def test_a_budget_has_the_limits_that_are_set() -> None:
+    """Each is a new one, with nothing used."""
+    made = Settings()
+    assert (made.budget.pages, made.budget.minutes) == (200, 60.0)
+    made.budget.reserve(0.0)
+    assert made.budget.pages_used == 0
+    budget = Settings(max_pages=1, max_minutes=1.5).budget
+    assert (budget.pages, budget.minutes) == (1, 1.5)
+    budget.reserve(0.0)
+    with pytest.raises(BudgetExceeded):
+        budget.reserve(0.0)
+
+
 # Whatever comes.
 
 
@@ -948,7 +1038,8 @@ def quietly(content: bytes, name: str, environment: dict[str, str]) -> None:
     said = ""
     try:
         loaded = load(name, environment=environment)
-        _ = loaded.settings.rulings, loaded.settings.retrieval
+        made = loaded.settings
+        _ = made.rulings, made.retrieval, made.pace.gap(1.0), made.budget
     except MissingExtra:
         raise
     except MannersError as error:

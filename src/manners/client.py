@@ -5,27 +5,27 @@ import random
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from functools import partial
 from typing import Any, NoReturn, Self
-
-import msgspec
 
 from manners import logs
 from manners._portal import portal
 from manners.cache.freshness import retry_after
-from manners.cache.robots import AsyncRobotsCache, default_user_agent
+from manners.cache.robots import AsyncRobotsCache, RobotsCache, default_user_agent
 from manners.cache.site import Site
-from manners.errors import HostDeferred, MannersError
+from manners.errors import Broken, ClientClosed, HostDeferred, SlotLost
 from manners.net.http import Http, Stream
 from manners.net.messages import Get, Response, Unreachable
-from manners.page import Page, Way
+from manners.page import STALE, Page, Way
 from manners.politeness.backends import Backend, Lease
 from manners.politeness.backends.memory import MemoryBackend
 from manners.politeness.budget import Budget
 from manners.politeness.gate import Gate
 from manners.politeness.schedule import TOO_MUCH, Health, Pace, Reply, after, opens_at, rate_gap
+from manners.robots.policy import Policy
 from manners.robots.verdict import Verdict
 from manners.settings import Settings
-from manners.urls import host, origin
+from manners.urls import host, origin, without_credentials
 
 _HOSTS = 10_000
 """Hosts of which it is remembered how they answer."""
@@ -36,9 +36,10 @@ _NONE: Mapping[str, str] = {}
 class AsyncClient:
     """Fetches pages politely, for async code: asks robots.txt, waits its turn, follows redirects.
 
-    `agent` decides verdicts, and is what requests introduce themselves as unless `user_agent` says
-    otherwise. Settings may be given as keywords, too. `budget` limits pages and minutes; without
-    one there is no limit. `on_decision` is told every verdict that a request depends on.
+    `agent` decides verdicts; given here, it is also what requests introduce themselves as, unless
+    `user_agent` says otherwise. Settings may be given as keywords, too. `budget` limits pages and
+    minutes; without one there is no limit. `on_decision` is told every verdict that a request
+    depends on.
 
         async with AsyncClient(agent="MyBot/1.0 (+https://example.com/bot)") as client:
             page = await client.get("https://example.com/")
@@ -58,8 +59,17 @@ class AsyncClient:
         self.settings = _settings(agent, settings or Settings(), changes)
         self.agent, self.budget = self.settings.agent, budget
         self._on_decision, self._draw = on_decision, draw
-        self._rulings = self.settings.rulings
+        self._is_closed = False
+        its = self.settings
+        self._rulings = its.rulings
+        self._has_rulings = bool(its.exclude or its.include or its.hosts or not its.respect_robots)
         self._pace = self.settings.pace
+        self._limits = (
+            its.page_bytes,
+            its.page_connect_timeout,
+            its.page_read_timeout,
+            its.page_total_timeout,
+        )
         self._http = Http(
             user_agent=self.settings.user_agent or default_user_agent(),
             allow_private=self.settings.allow_private,
@@ -82,11 +92,15 @@ class AsyncClient:
             http=_Polite(self),
         )
         """The robots.txt files that verdicts rest on."""
+        self._own_name = self.robots.dialect.own_name(self.agent)
 
     async def check(self, url: str) -> Verdict:
         """Whether the URL may be fetched, and why."""
-        ruled = self._rulings.check(url)
-        return await self.robots.check(url, self.agent) if ruled is None else ruled
+        verdict = self._rulings.check(url)
+        if verdict is None:
+            verdict = (await self._site(url)).check(url, self.agent)
+            logs.matched(verdict)
+        return verdict
 
     async def allowed(self, url: str) -> bool:
         """Whether the URL may be fetched."""
@@ -97,7 +111,7 @@ class AsyncClient:
     ) -> Page:
         """Fetch a page; with `since`, only if it is not as it was then."""
         if since is not None:
-            headers = {**_conditions(since), **headers}
+            headers = {**_conditions(url, since), **headers}
         return await self._fetch("GET", url, headers)
 
     async def head(self, url: str, headers: Mapping[str, str] = _NONE) -> Page:
@@ -113,28 +127,36 @@ class AsyncClient:
         try:
             while True:
                 asked = time.time()
-                verdict, lease = await self._admit(way.target)
+                lease = await self._admit(way)
                 if lease is None:
-                    yield PageStream(way.blocked(verdict))
+                    yield PageStream(way.blocked())
                     return
                 started, way.is_spent = time.time(), True
                 async with (
                     _Holding(self._gate, lease, self._pace.lease) as held,
-                    self._http.stream(self._request("GET", way)) as reply,
+                    self._http.stream(
+                        Get(way.target, way.headers, *self._limits, any_status=True)
+                    ) as reply,
                 ):
                     body = reply if isinstance(reply, Stream) else None
                     begun = reply.begun if isinstance(reply, Stream) else reply
-                    if isinstance(begun, Response):
-                        await self._note(lease.host, begun)
-                    page = way.arrived(verdict, begun, started, started - asked)
+                    if isinstance(begun, Unreachable):
+                        if self._repeats(way, begun):
+                            continue
+                    elif until := self._note(lease.host, begun):
+                        await self._gate.penalise(lease.host, until)
+                    page = way.arrived(begun, started, started - asked)
                     if page is not None:
-                        yield PageStream(page, body, held)
+                        if body is not None:
+                            held.hold_for(body)
+                        yield PageStream(page, body, lambda: self._is_closed, held)
                         return
         finally:
             self._settle(way)
 
     async def close(self) -> None:
         """Close what is open, and turn away whoever waits."""
+        self._is_closed = True
         await self._gate.close()
         await self.robots.close()
         await self._http.close()
@@ -155,22 +177,31 @@ class AsyncClient:
         try:
             while True:
                 asked = time.time()
-                verdict, lease = await self._admit(way.target)
+                lease = await self._admit(way)
                 if lease is None:
-                    return way.blocked(verdict)
+                    return way.blocked()
                 started, way.is_spent = time.time(), True
+                get = Get(way.target, way.headers, *self._limits, method, any_status=True)
                 try:
-                    reply = await self._http.send(self._request(method, way))
+                    reply = await self._http.send(get)
+                    if isinstance(reply, Response) and (until := self._note(lease.host, reply)):
+                        await self._gate.penalise(lease.host, until)
                 finally:
                     await self._gate.leave(lease)
-                if isinstance(reply, Response):
-                    await self._note(lease.host, reply)
-                page = way.arrived(verdict, reply, started, started - asked)
+                if isinstance(reply, Unreachable) and self._repeats(way, reply):
+                    continue
+                page = way.arrived(reply, started, started - asked)
                 if page is not None:
                     return page
         finally:
             if self.budget is not None:
                 self._settle(way)
+
+    def _repeats(self, way: Way, reply: Unreachable) -> bool:
+        """Whether to ask for the same URL again, because its connection was a stale one."""
+        if self._is_closed:
+            raise ClientClosed
+        return way.repeats(reply)
 
     def _set_out(self, url: str, headers: Mapping[str, str]) -> Way:
         way = Way(url, _checked(headers) if headers else headers, self.settings.page_redirects)
@@ -182,35 +213,54 @@ class AsyncClient:
         if self.budget is not None and not way.is_spent:
             self.budget.give_back()
 
-    async def _admit(self, url: str) -> tuple[Verdict, Lease | None]:
-        """The verdict on a hop and, when it is allowed, a slot at the time for it."""
+    async def _admit(self, way: Way) -> Lease | None:
+        """A slot for the next hop, at the time for it; None when it is not allowed."""
+        url, name = way.target, host(way.target)
         while True:
-            site, verdict = None, self._rulings.check(url)
-            if verdict is None:
-                site = await self.robots.get(url)
-                verdict = site.check(url, self.agent)
-                logs.matched(verdict)
-            if self._on_decision is not None:
-                self._on_decision(verdict)
-            if not verdict.allowed:
-                return verdict, None
-            name = host(url)
-            known = self._host(name)
-            if site is not None:
-                await self._heed(known, name, url, site)
+            known, fresh_until = self._host(name), None
+            ruled = self._rulings.check(url) if self._has_rulings else None
+            if ruled is not None:
+                way.verdict, allowed = ruled, ruled.allowed
+            else:
+                site = self.robots.remembered(url) or await self._site(url)
+                policy = site.robots.policy(self._own_name)
+                if site.everything is None:
+                    allowed = policy.allowed(url)
+                else:
+                    allowed = site.allowed(url, self._own_name)
+                way.verdict = partial(site.check, url, self._own_name)
+                fresh_until = site.entry.fresh_until if site.entry else None
+            if self._on_decision is not None or logs.wants_matches():
+                self._tell(way)
+            if not allowed:
+                return None
+            if ruled is None and (policy.is_timed or known.demands):
+                await self._heed(policy, known, name, url)
             lease = await self._gate.enter(name, known.gap)
-            if site is None or site.entry is None or time.time() < site.entry.fresh_until:
-                return verdict, lease
+            if fresh_until is None or time.time() < fresh_until:
+                return lease
             # While it waited its turn, what the site says has expired: it is asked again.
             await self._gate.leave(lease)
 
-    async def _heed(self, known: "_Host", name: str, url: str, site: Site) -> None:
+    async def _site(self, url: str) -> Site:
+        """What is known of a site; who waits for it when the client is closed is told so."""
+        try:
+            return await self.robots.get(url)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if self._is_closed and task is not None and not task.cancelling():
+                raise ClientClosed from None
+            raise
+
+    def _tell(self, way: Way) -> None:
+        verdict = way.verdict if isinstance(way.verdict, Verdict) else way.verdict()
+        way.verdict = verdict
+        logs.matched(verdict)
+        if self._on_decision is not None:
+            self._on_decision(verdict)
+
+    async def _heed(self, policy: Policy, known: "_Host", name: str, url: str) -> None:
         """Keep to what a robots.txt says about how fast, and when, this agent may come."""
-        policy = site.robots.policy(site.robots.dialect.own_name(self.agent))
-        if not policy.is_timed:
-            if known.demands:
-                known.demand(origin(url), 0.0)
-            return
         now = time.time()
         opening = opens_at(policy.visit_time, now)
         if opening > now:
@@ -219,23 +269,26 @@ class AsyncClient:
             origin(url), max(policy.crawl_delay or 0.0, rate_gap(policy.request_rate, now))
         )
         asked, known.robots_asked = known.robots_asked, None
-        # The request for robots.txt was a request, too. One that would have to be waited for
-        # longer than anything is waited for here is let pass: it would put off the first page
-        # again and again, wherever nothing is kept between runs.
+        # The request for robots.txt was a request, too. A Crawl-delay that is longer than anything
+        # is waited for here does not count for it: it would put off the first page again and again,
+        # wherever nothing is kept between runs.
         if asked is not None and 0.0 < known.least <= self._pace.defer_beyond:
             await self._gate.penalise(name, asked + known.least)
 
-    async def _note(self, name: str, reply: Response) -> None:
-        """Remember what a reply says about its host."""
-        now, known = time.time(), self._host(name)
-        asked = None
-        if reply.status in TOO_MUCH:
+    def _note(self, name: str, reply: Response) -> float | None:
+        """Remember what a reply says about its host, and tell until when to leave it alone."""
+        known = self._host(name)
+        health, is_too_much = known.health, reply.status in TOO_MUCH
+        if not (is_too_much or health.steps):  # as nearly always
+            known.health = Health(self._pace.smoothed(health.smoothed, reply.seconds))
+            return None
+        now, asked = time.time(), None
+        if is_too_much:
             asked = retry_after(reply.headers.get("retry-after", ""), now)
             asked = None if asked is None else min(asked, _YEAR)
         seen = Reply(reply.status, reply.seconds, asked)
-        known.health, until = after(known.health, self._pace, seen, now, self._draw())
-        if until is not None:
-            await self._gate.penalise(name, until)
+        known.health, until = after(health, self._pace, seen, now, self._draw())
+        return until
 
     def _host(self, name: str) -> "_Host":
         known = self._known.get(name)
@@ -245,19 +298,6 @@ class AsyncClient:
             own = self.settings.hosts.get(name)
             known = self._known[name] = _Host(self._pace, own.delay if own else None)
         return known
-
-    def _request(self, method: str, way: Way) -> Get:
-        its = self.settings
-        return Get(
-            way.target,
-            way.headers,
-            its.page_bytes,
-            its.page_connect_timeout,
-            its.page_read_timeout,
-            its.page_total_timeout,
-            method,
-            True,
-        )
 
 
 class _Host:
@@ -292,25 +332,28 @@ class _Polite:
         self._client = client
 
     async def send(self, get: Get) -> Response | Unreachable:
-        """Send a request when it is time."""
+        """Send a request when it is time, and once more if its connection was a stale one."""
         client, name = self._client, host(get.url)
         known = client._host(name)
-        lease = await client._gate.enter(name, known.gap)
-        known.robots_asked = time.time()
-        try:
-            reply = await client._http.send(get)
-        finally:
-            await client._gate.leave(lease)
-        if isinstance(reply, Response):
-            await client._note(name, reply)
+        for _ in range(STALE):
+            lease = await client._gate.enter(name, known.gap)
+            try:
+                reply = await client._http.send(get)
+                # It counts from the reply: how long it took to connect is not known, and what
+                # follows finds the connection open and would arrive too early.
+                known.robots_asked = time.time()
+                until = known.robots_asked + known.gap(client._draw())
+                if isinstance(reply, Response):
+                    until = max(until, client._note(name, reply) or 0.0)
+                await client._gate.penalise(name, until)
+            finally:
+                await client._gate.leave(lease)
+            if isinstance(reply, Response) or not reply.is_stale:
+                break
         return reply
 
     async def close(self) -> None:
         """The client closes what it opened."""
-
-
-class SlotLost(MannersError):
-    """The slot of a stream could not be renewed, so that it had to end."""
 
 
 class _Holding:
@@ -319,6 +362,13 @@ class _Holding:
     def __init__(self, gate: Gate, lease: Lease, seconds: float) -> None:
         self._gate, self._lease, self._seconds = gate, lease, seconds
         self.is_lost = False
+        self._body: Stream | None = None
+
+    def hold_for(self, body: Stream) -> None:
+        """Hold the slot for a body that is still to be read: it ends when the slot is lost."""
+        self._body = body
+        if self.is_lost:
+            body.close()
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self._renew())
@@ -326,8 +376,10 @@ class _Holding:
 
     async def __aexit__(self, *_: object) -> None:
         self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
-        await self._gate.leave(self._lease)
+        try:
+            await asyncio.gather(self._task, return_exceptions=True)
+        finally:  # whoever is cancelled here as well still gives it back
+            await self._gate.leave(self._lease)
 
     async def _renew(self) -> None:
         while not self.is_lost:
@@ -336,17 +388,23 @@ class _Holding:
                 self.is_lost = await self._gate.renew(self._lease) is None
             except Exception:
                 self.is_lost = True
+        if self._body is not None:
+            self._body.close()
 
 
 class PageStream:
     """A page whose body comes piece by piece."""
 
     def __init__(
-        self, page: Page, reply: Stream | None = None, held: _Holding | None = None
+        self,
+        page: Page,
+        reply: Stream | None = None,
+        is_closed: Callable[[], bool] = lambda: False,
+        held: _Holding | None = None,
     ) -> None:
         self.page = page
         """What is known before the body: hops, verdicts, status, headers."""
-        self._reply, self._held = reply, held
+        self._reply, self._is_closed, self._held = reply, is_closed, held
 
     @property
     def complete(self) -> bool:
@@ -357,10 +415,20 @@ class PageStream:
         """The body, decompressed; nothing where the page was blocked, or did not answer."""
         if self._reply is None:
             return
-        async for chunk in self._reply.chunks():
-            if self._held is not None and self._held.is_lost:
-                raise SlotLost(f"{self.page.final_url}: the slot is lost, and the stream ends")
-            yield chunk
+        try:
+            async for chunk in self._reply.chunks():
+                self._check()
+                yield chunk
+        except Broken:
+            self._check()
+            raise
+        self._check()
+
+    def _check(self) -> None:
+        if self._held is not None and self._held.is_lost:
+            raise SlotLost(self.page.final_url) from None
+        if self._is_closed():
+            raise ClientClosed from None
 
 
 def _settings(agent: str | None, settings: Settings, changes: dict[str, Any]) -> Settings:
@@ -370,11 +438,15 @@ def _settings(agent: str | None, settings: Settings, changes: dict[str, Any]) ->
         changes = {"agent": agent, **changes}
         if settings.user_agent is None and agent != "*":
             changes = {"user_agent": agent, **changes}
-    return msgspec.structs.replace(settings, **changes)
+    return settings.but(**changes)
 
 
-def _conditions(since: Page) -> dict[str, str]:
+def _conditions(url: str, since: Page) -> dict[str, str]:
     """The headers that ask for a page only if it is not as it was (RFC 9110 section 13.1)."""
+    if since.url != without_credentials(url):
+        raise ValueError("since= is a page of another URL")
+    if not (since.ok or since.not_modified):
+        return {}
     marks = {
         "If-None-Match": since.headers.get("etag", ""),
         "If-Modified-Since": since.headers.get("last-modified", ""),
@@ -384,8 +456,11 @@ def _conditions(since: Page) -> dict[str, str]:
 
 def _checked(headers: Mapping[str, str]) -> Mapping[str, str]:
     for name, value in headers.items():
-        if name.strip().lower() == "host":
-            raise ValueError("the header Host would ask another site than the one that was checked")
+        match name.strip().lower():
+            case "host":
+                raise ValueError("the header Host would ask another site than was checked")
+            case "user-agent":
+                raise ValueError("the header User-Agent is a setting: user_agent")
         if not {"\r", "\n", "\0"}.isdisjoint(name + value):
             raise ValueError(f"the header {name[:100]!r} has a line break, or a NUL, in it")
     return headers
@@ -427,18 +502,19 @@ class Client:
             **changes,
         )
 
-    @property
-    def settings(self) -> Settings:
-        """The settings in force."""
-        return self._client.settings
+        self.robots = RobotsCache.over(self._client.robots)
+        """The robots.txt files that verdicts rest on."""
+        self.settings, self.agent = self._client.settings, self._client.agent
+        self.budget = budget
 
     def check(self, url: str) -> Verdict:
         """Whether the URL may be fetched, and why."""
-        return portal.run(self._client.check(url))
+        ruled = self._client._rulings.check(url)
+        return self.robots.check(url, self.agent) if ruled is None else ruled
 
     def allowed(self, url: str) -> bool:
         """Whether the URL may be fetched."""
-        return portal.run(self._client.allowed(url))
+        return self.check(url).allowed
 
     def get(
         self, url: str, headers: Mapping[str, str] = _NONE, *, since: Page | None = None

@@ -10,7 +10,9 @@ A disallowed URL is a verdict, never an error: errors are for what could not be 
     ├── SlotTimeout     (also a TimeoutError) all slots of a host were in use for too long
     ├── HostDeferred                          a host that is not to be asked for a while
     ├── BudgetExceeded                        no pages, or no minutes, are left
-    └── ClientClosed                          a request that waited when its client was closed
+    ├── ClientClosed                          a request that waited when its client was closed
+    ├── Broken                                a body that broke off while it was read
+    └── SlotLost                              a stream that could not keep its slot
 """
 
 from collections.abc import Iterable
@@ -146,3 +148,22 @@ class ClientClosed(MannersError):
 
     def __str__(self) -> str:
         return "the client is closed"
+
+
+class Broken(MannersError):
+    """A body that broke off while it was read piece by piece, and why.
+
+    >>> str(Broken("timeout"))
+    'timeout'
+    """
+
+
+class SlotLost(MannersError):
+    """A stream that had to end, because its slot could not be renewed.
+
+    >>> str(SlotLost("https://example.com/"))
+    'the slot is lost, and the stream has to end: https://example.com/'
+    """
+
+    def __str__(self) -> str:
+        return f"the slot is lost, and the stream has to end: {self.args[0]}"

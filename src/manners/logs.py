@@ -6,6 +6,7 @@ its options. Nothing that came from a server reaches a line raw.
     manners.retrieval   INFO      host, status, fromCache, ageSec, bytes, for each retrieval
                         WARNING   what failed, and what is beyond a limit
     manners.cache       WARNING   a store that does not answer
+    manners.client      WARNING   a budget that is nearly used
     manners.matching    DEBUG     path, decision, winnerPattern, matchLen; see `log_matches`
 """
 
@@ -19,6 +20,7 @@ from manners.robots.verdict import Verdict
 
 _RETRIEVAL = logging.getLogger("manners.retrieval")
 _CACHE = logging.getLogger("manners.cache")
+_CLIENT = logging.getLogger("manners.client")
 _MATCHING = logging.getLogger("manners.matching")
 _NEVER = logging.CRITICAL + 1
 
@@ -33,7 +35,7 @@ def log_matches(wanted: bool = True) -> None:
 
 def wants_matches() -> bool:
     """Whether matches are logged."""
-    return _MATCHING.isEnabledFor(logging.DEBUG)
+    return _MATCHING.level != _NEVER and _MATCHING.isEnabledFor(logging.DEBUG)
 
 
 def retrieved(host: str, status: int | None, from_cache: bool, age: float, size: int) -> None:
@@ -56,6 +58,11 @@ def failed(problem: str) -> None:
 def cache_failed(problem: str) -> None:
     """A store does not answer, and work goes on without it."""
     _CACHE.warning("%s", printable(problem))
+
+
+def limit_near(problem: str) -> None:
+    """Not much is left of a budget."""
+    _CLIENT.warning("%s", printable(problem))
 
 
 def matched(verdict: Verdict) -> None:
@@ -95,8 +102,9 @@ def configure(level: str, form: Literal["text", "json"], matches: bool) -> None:
         _AsJson() if form == "json" else logging.Formatter("manners: %(levelname)s: %(message)s")
     )
     quiet = level == "none"
-    for logger in (_RETRIEVAL, _CACHE, _MATCHING):
+    for logger in (_RETRIEVAL, _CACHE, _CLIENT, _MATCHING):
         logger.handlers = [] if quiet and logger is _RETRIEVAL else [handler]
         logger.propagate = False
     _RETRIEVAL.setLevel(_NEVER if quiet else level.upper())
+    _CLIENT.setLevel(logging.WARNING if quiet else level.upper())
     _CACHE.setLevel(logging.WARNING if quiet else level.upper())

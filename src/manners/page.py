@@ -1,35 +1,91 @@
 """A page: what came of asking for a URL, hop by hop."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urljoin
 
 from manners.errors import InvalidURL
 from manners.net.messages import Response, Unreachable
 from manners.retrieval.charset import charset_of, in_utf8
 from manners.robots.verdict import Verdict
-from manners.urls import origin, requestable
+from manners.urls import origin, requestable, without_credentials
 
 _SECRETS = ("authorization", "cookie", "proxy-authorization")
 """Headers that are for one origin, and for no other that it redirects to."""
+STALE = 3
+"""How often a request is made again because its connection was a stale one."""
 
 
-class Hop(NamedTuple):
+class Hop:
     """One URL on the way to a page: what was decided, and what came back."""
 
-    url: str
-    verdict: Verdict
-    status: int | None = None
-    """None when no request was made, or none was answered."""
-    cause: str = ""
-    """Why there was no answer, or why a redirect was not followed."""
-    started: float = 0.0
-    """When the request left, in seconds since the epoch."""
-    waited: float = 0.0
-    """Seconds until then: for the verdict, for the time and for a slot."""
-    seconds: float = 0.0
-    """How long the request took."""
+    __slots__ = (
+        "_verdict",
+        "cause",
+        "seconds",
+        "started",
+        "status",
+        "url",
+        "waited",
+        "was_allowed",
+    )
+
+    def __init__(
+        self,
+        url: str,
+        was_allowed: bool,
+        verdict: Verdict | Callable[[], Verdict],
+        status: int | None = None,
+        cause: str = "",
+        started: float = 0.0,
+        waited: float = 0.0,
+        seconds: float = 0.0,
+    ) -> None:
+        self.url = url
+        """As it was asked for."""
+        self.was_allowed = was_allowed
+        """Whether a request could be made."""
+        self._verdict = verdict
+        self.status = status
+        """None when no request was made, or none was answered."""
+        self.cause = cause
+        """Why there was no answer, or why a redirect was not followed."""
+        self.started = started
+        """When the request left, in seconds since the epoch."""
+        self.waited = waited
+        """Seconds until then: for the verdict, for the time and for a slot."""
+        self.seconds = seconds
+        """How long the request took."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on this URL, with its reason; worked out when somebody asks for it."""
+        if not isinstance(self._verdict, Verdict):
+            self._verdict = self._verdict()
+        return self._verdict
+
+    def to_dict(self) -> dict[str, Any]:
+        """The hop as plain values, ready for JSON."""
+        return {
+            "url": self.url,
+            "was_allowed": self.was_allowed,
+            "verdict": self.verdict.to_dict(),
+            "status": self.status,
+            "cause": self.cause,
+            "started": self.started,
+            "waited": self.waited,
+            "seconds": self.seconds,
+        }
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Hop) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.url, self.started))
+
+    def __repr__(self) -> str:
+        return f"Hop({self.url!r}, {self.verdict!s}, status={self.status}, cause={self.cause!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +115,7 @@ class Page:
     @property
     def was_allowed(self) -> bool:
         """Whether every hop was allowed: nothing behind one that is not is ever asked for."""
-        return self.verdict.allowed
+        return self.hops[-1].was_allowed
 
     @property
     def status(self) -> int | None:
@@ -111,7 +167,6 @@ class Page:
 
     def to_dict(self) -> dict[str, Any]:
         """What is known of the page, without its body, as plain values, ready for JSON."""
-        hops = [{**hop._asdict(), "verdict": hop.verdict.to_dict()} for hop in self.hops]
         return {
             "url": self.url,
             "final_url": self.final_url,
@@ -123,41 +178,63 @@ class Page:
             "seconds": self.seconds,
             "headers": dict(self.headers),
             "robots_tag": list(self.robots_tag),
-            "hops": hops,
+            "hops": [hop.to_dict() for hop in self.hops],
         }
 
 
 class Way:
     """The way from a URL to its page, redirect by redirect."""
 
-    __slots__ = ("_hops", "_most", "_url", "headers", "is_spent", "target")
+    __slots__ = (
+        "_hops",
+        "_most",
+        "_repeats",
+        "_url",
+        "headers",
+        "is_spent",
+        "target",
+        "verdict",
+    )
 
     def __init__(self, url: str, headers: Mapping[str, str], redirects: int) -> None:
-        self._url, self.headers, self._most = url, headers, redirects
+        self._url = without_credentials(url) if "@" in url else url
+        self.headers, self._most = headers, redirects
         self.target = requestable(url)
+        """The URL to ask for next."""
+        self.verdict: Verdict | Callable[[], Verdict]
+        """The verdict on it, or what works it out."""
         self._hops: tuple[Hop, ...] = ()
+        self._repeats = 0
         self.is_spent = False
         """Whether a request was made that counts: for a page, not for a redirect."""
 
-    def blocked(self, verdict: Verdict) -> Page:
-        """The page that is not asked for."""
-        return Page(self._url, (*self._hops, Hop(self.target, verdict)))
+    def repeats(self, reply: Response | Unreachable) -> bool:
+        """Whether the same URL is to be asked for again: its connection was a stale one."""
+        if isinstance(reply, Response) or not reply.is_stale or self._repeats == STALE:
+            return False
+        self._repeats += 1
+        return True
 
-    def arrived(
-        self, verdict: Verdict, reply: Response | Unreachable, started: float, waited: float
-    ) -> Page | None:
-        """The page that a reply brings; None when it is a redirect, to `target`."""
-        url, seconds = self.target, reply.seconds
+    def blocked(self) -> Page:
+        """The page that is not asked for."""
+        return Page(self._url, (*self._hops, Hop(self.target, False, self.verdict)))
+
+    def arrived(self, reply: Response | Unreachable, started: float, waited: float) -> Page | None:
+        """The page that a reply brings; None when it is a redirect, to a new `target`."""
+        url, cause, status = self.target, "", None
         if isinstance(reply, Unreachable):
-            hop = Hop(url, verdict, None, reply.cause, started, waited, seconds)
-            return Page(self._url, (*self._hops, hop))
-        cause = ""
-        if 300 <= reply.status < 400 and reply.status != 304:
-            cause = self._follow(reply.headers.get("location", "").strip())
-        self._hops += (Hop(url, verdict, reply.status, cause, started, waited, seconds),)
+            cause = reply.cause
+        else:
+            status = reply.status
+            if 300 <= status < 400 and status != 304:
+                cause = self._follow(reply.headers.get("location", "").strip())
+        hop = Hop(url, True, self.verdict, status, cause, started, waited, reply.seconds)
+        self._hops += (hop,)
         if self.target is not url:
             self.is_spent = False
             return None
+        if isinstance(reply, Unreachable):
+            return Page(self._url, self._hops)
         return Page(self._url, self._hops, reply.headers, reply.body, reply.complete)
 
     def _follow(self, location: str) -> str:
@@ -174,7 +251,9 @@ class Way:
             return "redirect loop"
         if origin(target) != origin(self.target):
             self.headers = {
-                name: value for name, value in self.headers.items() if name.lower() not in _SECRETS
+                name: value
+                for name, value in self.headers.items()
+                if name.strip().lower() not in _SECRETS
             }
         self.target = target
         return ""

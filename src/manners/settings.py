@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, NoReturn, get_args
 
+from manners import logs
 from manners._text import printable
 from manners.errors import MannersError, MissingExtra
 from manners.exclusions import Exclusions, Rulings
@@ -259,6 +260,17 @@ class Settings(_Checked, frozen=True, kw_only=True):
         """The settings in force: from options, environment, file and defaults."""
         return load(config, environment=environment, options=options).settings
 
+    def but(self, **changes: Any) -> "Settings":
+        """The same settings with some changed.
+
+        >>> Settings().but(dialect="google").dialect
+        'google'
+        """
+        for name in changes:
+            if name not in _types(Settings):
+                _refuse(name, _types(Settings), "keyword")
+        return msgspec.structs.replace(self, **changes)
+
     def to_dict(self) -> dict[str, Any]:
         """The settings as plain values, ready for JSON.
 
@@ -298,7 +310,9 @@ class Settings(_Checked, frozen=True, kw_only=True):
     @property
     def budget(self) -> Budget:
         """How much a crawl may fetch, unused."""
-        return Budget(self.max_pages, self.max_minutes, warn_at=self.budget_warning)
+        return Budget(
+            self.max_pages, self.max_minutes, warn_at=self.budget_warning, warn=logs.limit_near
+        )
 
     @property
     def rulings(self) -> Rulings:

@@ -171,9 +171,20 @@ _AUTHORITY_END = re.compile(r"[/?#]").search
 
 
 plain_match_path, plain_origin = match_path, origin
+plain_host, plain_requestable = host, requestable
 
 if kernel is not None:
     kernel.connect(
-        match_path=plain_match_path, origin=plain_origin, to_bytes=to_bytes, to_text=to_text
+        match_path=plain_match_path,
+        origin=plain_origin,
+        host=plain_host,
+        requestable=plain_requestable,
+        to_bytes=to_bytes,
+        to_text=to_text,
     )
-    globals().update(match_path=kernel.match_path, origin=kernel.origin)
+    globals().update(
+        match_path=kernel.match_path,
+        origin=kernel.origin,
+        host=kernel.host,
+        requestable=kernel.requestable,
+    )

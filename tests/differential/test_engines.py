@@ -309,6 +309,13 @@ def test_whatever_the_bytes_both_engines_give_one_answer(
     assert found is None, found
 
 
+ON_URLS = [
+    (urls.origin, urls.plain_origin),
+    (urls.host, urls.plain_host),
+    (urls.requestable, urls.plain_requestable),
+]
+
+
 def result(function: Any, url: str) -> tuple[str, str]:
     try:
         return "returns", function(url)
@@ -323,9 +330,10 @@ def result(function: Any, url: str) -> tuple[str, str]:
 @example("http://" + "h" * 254 + "./")
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_a_url_has_one_path_and_one_origin(url: str) -> None:
-    """`match_path` and `origin` of the kernel return, and raise, what the plain functions do."""
+    """The kernel's functions for URLs return, and raise, what the plain ones do."""
     assert urls.match_path(url) == urls.plain_match_path(url)
-    assert result(urls.origin, url) == result(urls.plain_origin, url)
+    for function, plain in ON_URLS:
+        assert result(function, url) == result(plain, url)
 
 
 def test_the_urls_of_the_generator_have_one_path_and_one_origin() -> None:
@@ -333,7 +341,8 @@ def test_the_urls_of_the_generator_have_one_path_and_one_origin() -> None:
     made = cases(f"{SEED} urls", urls=200)
     for url in (url for _ in range(100) for url in next(made).urls):
         assert urls.match_path(url) == urls.plain_match_path(url), (SEED, url)
-        assert result(urls.origin, url) == result(urls.plain_origin, url), (SEED, url)
+        for function, plain in ON_URLS:
+            assert result(function, url) == result(plain, url), (SEED, url)
 
 
 class Text(str):

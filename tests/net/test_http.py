@@ -471,7 +471,10 @@ def test_only_a_success_is_read(status: str, keep_alive: bool) -> None:
     async def main() -> None:
         async with serving(stall) as server, opened(keep_alive=keep_alive) as sender:
             for _ in range(2):
-                reply = ok(await sender.send(Get(f"http://127.0.0.1:{server.port}/")))
+                sent = await sender.send(Get(f"http://127.0.0.1:{server.port}/"))
+                if isinstance(sent, Unreachable) and sent.is_stale:  # the server closed it
+                    sent = await sender.send(Get(f"http://127.0.0.1:{server.port}/"))
+                reply = ok(sent)
                 assert reply.status == int(status[:3])
                 assert reply.headers["x-a"] == "1, 2"
                 assert reply.body == (b"hi there." if status.startswith("299") else b"")

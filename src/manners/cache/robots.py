@@ -172,6 +172,17 @@ class AsyncRobotsCache:
         self._counts.hits += 1
         return held
 
+    def remembered(self, url: str) -> Site | None:
+        """What is known of a site, where that needs no waiting; in the cache's own loop."""
+        site, now = origin(url), self._now()
+        held = self._memory.get(site)
+        if held is None or now >= held.fresh_until:
+            return None
+        self._counts.hits += 1
+        if now >= held.refresh_at:
+            self.refresh(site)
+        return held.at(now)
+
     async def _held(self, url: str) -> Held:
         site, now = origin(url), self._now()
         held = self.fresh(site, now)
@@ -337,6 +348,13 @@ class RobotsCache:
             http=http,
             now=now,
         )
+
+    @classmethod
+    def over(cls, cache: AsyncRobotsCache) -> "RobotsCache":
+        """A blocking face of a cache that lives in the portal's loop."""
+        made = cls.__new__(cls)
+        made._cache, made._now = cache, cache._now
+        return made
 
     def get(self, url: str) -> Site:
         """What is known of the site that a URL belongs to; retrieved if need be."""

@@ -82,7 +82,7 @@ class Held:
         self._nothing = parse(b"", dialect, url)
         self.robots = self._nothing
         if entry.body is not None:
-            self.robots = _parsed(entry.body, entry.charset, dialect, url, profile)
+            self.robots = parsed(entry.body, entry.charset, dialect, url, profile)
         self.is_plain = entry.outcome.is_plain and not self._is_too_large
         """Whether the rules of the file decide, now and for as long as the entry is fresh."""
         self._site: Site | None = None
@@ -97,21 +97,32 @@ class Held:
         if known is not None and 0.0 <= now - entry.validated_at - known.outcome.age < _AGE:
             return known
         outcome = entry.outcome.but(age=max(now - entry.validated_at, 0.0))
+        if outcome.availability is Availability.UNREACHABLE and entry.has_usable_copy(profile, now):
+            outcome = outcome.but(copy=True)
+        made = decided(outcome, profile, self.robots, self._nothing, entry)
         if self.is_plain:
-            self._site = Site(self.robots, outcome, entry=entry)
-            return self._site
-        match outcome.availability:
-            case Availability.AVAILABLE:
-                return Site(self._nothing, outcome, Reason.TOO_LARGE, True, entry)
-            case Availability.UNAVAILABLE:
-                return Site(self._nothing, outcome, Reason.UNAVAILABLE, True, entry)
-        if entry.has_usable_copy(profile, now):
-            return Site(self.robots, outcome.but(copy=True), Reason.STALE_COPY, None, entry)
-        allows = profile.unreachable == "allow"
-        return Site(self._nothing, outcome, Reason.UNREACHABLE, allows, entry)
+            self._site = made
+        return made
 
 
-def _parsed(body: bytes, charset: str, dialect: Dialect, url: str, profile: Profile) -> Robots:
+def decided(
+    outcome: Outcome, profile: Profile, robots: Robots, nothing: Robots, entry: Entry | None
+) -> Site:
+    """What an outcome means by a profile: the rules of the file, or the same for every URL."""
+    match outcome.availability:
+        case Availability.AVAILABLE if outcome.complete or profile.too_large != "allow":
+            return Site(robots, outcome, entry=entry)
+        case Availability.AVAILABLE:
+            return Site(nothing, outcome, Reason.TOO_LARGE, True, entry)
+        case Availability.UNAVAILABLE:
+            return Site(nothing, outcome, Reason.UNAVAILABLE, True, entry)
+    if outcome.copy:
+        return Site(robots, outcome, Reason.STALE_COPY, None, entry)
+    return Site(nothing, outcome, Reason.UNREACHABLE, profile.unreachable == "allow", entry)
+
+
+def parsed(body: bytes, charset: str, dialect: Dialect, url: str, profile: Profile) -> Robots:
+    """A file as it was received, read by a dialect, no further than a profile says."""
     text = in_utf8(body, charset)
     if dialect.size_limit:
         return parse(text, dialect, url, profile.max_parsed)

@@ -7,19 +7,20 @@ few words of ours.
 import asyncio
 import base64
 import errno
-import os
 import socket
 import ssl
 import threading
 import time
 import zlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from manners.errors import MannersError, MissingExtra
+from manners import _forks
+from manners.errors import Broken, MissingExtra
 from manners.net import guard
 from manners.net.messages import Get, Response, Unreachable
 from manners.urls import host, origin, requestable
@@ -27,18 +28,20 @@ from manners.urls import host, origin, requestable
 try:
     import aiohttp
     from aiohttp.abc import AbstractResolver, ResolveResult
+    from multidict import istr
     from yarl import URL
 except ModuleNotFoundError as error:
-    if error.name not in ("aiohttp", "yarl"):
+    if error.name not in ("aiohttp", "multidict", "yarl"):
         raise
     raise MissingExtra("aiohttp", "crawl") from None
 
 if TYPE_CHECKING:
-    from aiohttp.connector import AddrInfoType
+    from aiohttp.connector import AddrInfoType, Connection
 
 _CHUNK = 65_536
 _MEMBERS = 100
 """Streams in one gzip body: more than one is rare, an endless row of empty ones an attack."""
+_ENCODED = istr("Content-Encoding")
 _LOOK_UPS = 64
 """Look-ups at a time: a name server that does not answer blocks a thread, and nobody else."""
 
@@ -73,51 +76,70 @@ class Http:
         self._cookies = cookies
         self._resolver = resolver
         self._opened: _Opened | None = None
+        self._reading: set[aiohttp.ClientResponse] = set()
 
     async def send(self, get: Get) -> Response | Unreachable:
         """Send a request and read the reply, as far as it may be read."""
         start, url = time.monotonic(), requestable(get.url)  # what is judged is what is sent
+        _MADE.set([])
         try:
             reply = await self._ask(url, get, get.total)
+            self._heed(reply)
+            self._reading.add(reply)
             try:
                 body, complete = b"", True
                 if (get.any_status or 200 <= reply.status < 300) and get.method != "HEAD":
-                    body, complete = await _read(reply, get.max_bytes)
+                    # Most bodies say how long they are, and are not compressed: aiohttp reads no
+                    # more than that.
+                    size = reply.content_length
+                    if size is None or size > get.max_bytes or _ENCODED in reply.headers:
+                        body, complete = await _read(reply, get.max_bytes)
+                    else:
+                        body = await reply.read()
                 if not complete:
                     reply.close()  # the rest is never read
             finally:
+                self._reading.discard(reply)
                 reply.release()
         except _FAILURES as failure:
-            return Unreachable(self._cause(failure), time.monotonic() - start)
+            return self._failed(failure, start)
         return Response(reply.status, _headers(reply), body, complete, time.monotonic() - start)
 
     @asynccontextmanager
     async def stream(self, get: Get) -> AsyncIterator["Stream | Unreachable"]:
         """Send a request and hand out the body piece by piece; `total` ends with the headers."""
         start, url = time.monotonic(), requestable(get.url)
+        _MADE.set([])
         try:
             async with asyncio.timeout(get.total):
                 reply = await self._ask(url, get, None)
+                self._heed(reply)
         except _FAILURES as failure:
-            yield Unreachable(self._cause(failure), time.monotonic() - start)
+            yield self._failed(failure, start)
             return
-        async with reply:
+        self._reading.add(reply)
+        try:
             yield Stream(reply, get.max_bytes, time.monotonic() - start, self._cause)
+        finally:
+            self._reading.discard(reply)
+            reply.release()
 
     async def close(self) -> None:
         """Close what is open. Another request opens it again."""
         opened, self._opened = self._opened, None
+        for reply in tuple(self._reading):  # whoever reads it would wait for the rest
+            reply.close()
         if opened is not None:
             await opened.session.close()
 
-    async def _ask(self, url: str, get: Get, total: float | None) -> aiohttp.ClientResponse:
-        """The reply to a request, its body still to be read."""
+    def _ask(self, url: str, get: Get, total: float | None) -> Awaitable[aiohttp.ClientResponse]:
+        """What is awaited for the reply to a request, its body still to be read."""
         if not self._allow_private and _refuses(host(url)):
             raise _Refused(host(url))
         headers: Mapping[str, str] | None = get.headers or None
         if self._auth and (own := self._auth.get(origin(url))):
             headers = {**own, **get.headers}
-        reply = await self._open().request(
+        return self._open().request(
             get.method,
             URL(url, encoded=True),
             headers=headers,
@@ -125,14 +147,15 @@ class Http:
             proxy=self._proxy,
             timeout=_limits(get.connect, get.read, total),
         )
+
+    def _heed(self, reply: aiohttp.ClientResponse) -> None:
         if reply.status == 407 and self._proxy is not None:
             reply.close()
             raise _ProxyFailed  # RFC 9110 section 15.5.8: the proxy speaks, not the site
-        return reply
 
     def _open(self) -> aiohttp.ClientSession:
-        loop, process = asyncio.get_running_loop(), os.getpid()
-        if self._opened is not None and self._opened.process != process:
+        loop, fork = asyncio.get_running_loop(), _forks.generation
+        if self._opened is not None and self._opened.fork != fork:
             _INHERITED.append(self._opened)
             self._opened = None
         if self._opened is None:
@@ -142,7 +165,7 @@ class Http:
                 force_close=not self._keep_alive,
                 use_dns_cache=False,  # one look-up for each connection, judged and used
                 resolver=_GuardedResolver(self._resolver or _Resolver(), guarded),
-                socket_factory=_guarded_socket if guarded else None,
+                socket_factory=_guarded_socket if guarded else _socket,
                 ssl=self._tls,
             )
             session = aiohttp.ClientSession(
@@ -153,12 +176,17 @@ class Http:
                 else aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 trust_env=False,
-                middlewares=() if self._keep_alive else (_once,),
+                response_class=_Reply,
             )
-            self._opened = _Opened(session, loop, process)
+            self._opened = _Opened(session, loop, fork)
         elif self._opened.loop is not loop:
             raise RuntimeError("in use in another event loop: close it there, or make one for each")
         return self._opened.session
+
+    def _failed(self, failure: BaseException, start: float) -> Unreachable:
+        lost = isinstance(failure, _LostBefore | aiohttp.ClientConnectionResetError)
+        is_stale = lost and not _MADE.get()
+        return Unreachable(self._cause(failure), time.monotonic() - start, is_stale)
 
     def _cause(self, failure: BaseException) -> str:
         """Why there is no answer, in a few words."""
@@ -183,6 +211,10 @@ class Stream:
         """False when the body is longer than what was asked for; known at its end."""
         self._reply, self._limit, self._cause = reply, limit, cause
 
+    def close(self) -> None:
+        """End it here and now: the rest is never read."""
+        self._reply.close()
+
     async def chunks(self) -> AsyncIterator[bytes]:
         """The body, decompressed, up to the limit; `Broken` is raised where it breaks off."""
         left = self._limit
@@ -197,10 +229,6 @@ class Stream:
                 yield piece
         except _FAILURES as failure:
             raise Broken(self._cause(failure)) from None
-
-
-class Broken(MannersError):
-    """A body that broke off, and why."""
 
 
 _refuses = lru_cache(maxsize=10_000)(guard.refuses)
@@ -230,7 +258,7 @@ class _Opened(NamedTuple):
 
     session: aiohttp.ClientSession
     loop: asyncio.AbstractEventLoop
-    process: int
+    fork: int
 
 
 _INHERITED: list[_Opened] = []
@@ -245,19 +273,25 @@ def _basic(name: str, password: str) -> dict[str, str]:
     return {"Authorization": f"Basic {pair.decode()}"}
 
 
-async def _once(
-    request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
-) -> aiohttp.ClientResponse:
-    """Send a request one time: when the connection is lost, aiohttp would send it again."""
-    try:
-        return await handler(request)
-    except aiohttp.ClientConnectorError:
-        raise
-    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as lost:
-        raise _Lost from lost
+class _Reply(aiohttp.ClientResponse):
+    """A reply to a request that is sent one time.
+
+    When the connection is lost, aiohttp would send the request again, and nobody would have waited
+    for it, nor have a slot for it.
+    """
+
+    async def start(self, connection: "Connection") -> aiohttp.ClientResponse:
+        try:
+            return await super().start(connection)
+        except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as lost:
+            raise _LostBefore from lost
 
 
 class _Lost(aiohttp.ClientError):
+    """A connection that ended too early."""
+
+
+class _LostBefore(_Lost):
     """A connection that ended before the answer."""
 
 
@@ -351,12 +385,20 @@ class _GuardedResolver(AbstractResolver):
 
 def _guarded_socket(address: "AddrInfoType") -> socket.socket:
     """The last gate: it sees the very address that is about to be connected to."""
-    family, kind, protocol, _, where = address
+    where = address[4]
     if guard.is_refused(ip_address(str(where[0]).partition("%")[0])):
         raise _Refused(str(where[0]))
-    made = socket.socket(family, kind, protocol)
+    return _socket(address)
+
+
+def _socket(address: "AddrInfoType") -> socket.socket:
+    made = socket.socket(*address[:3])
     made.setblocking(False)
+    _MADE.get().append(made)
     return made
+
+
+_MADE: ContextVar[list[socket.socket]] = ContextVar("connections made for a request")
 
 
 # What comes back.
@@ -368,10 +410,6 @@ class _Unreadable(Exception):
 
 async def _read(reply: aiohttp.ClientResponse, limit: int) -> tuple[bytes, bool]:
     """The body up to a limit, decompressed, and whether that is all of it."""
-    # Most bodies say how long they are, and are not compressed: aiohttp reads no more of them.
-    size = reply.content_length
-    if size is not None and size <= limit and "Content-Encoding" not in reply.headers:
-        return await reply.read(), True
     body = bytearray()
     async for piece in _pieces(reply, limit):
         body += piece

@@ -55,6 +55,9 @@ class Unreachable(NamedTuple):
     cause: str
     """In a few words of ours, never in the server's."""
     seconds: float = 0.0
+    is_stale: bool = False
+    """True when the request went to a connection that was kept open, and that the server had given
+    up meanwhile: it says nothing about the site, and may be sent again."""
 
 
 Send = Callable[[Get], Awaitable[Response | Unreachable]]

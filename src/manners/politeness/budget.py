@@ -32,19 +32,20 @@ class Budget:
         self.pages_used = pages_before
         """Pages that were fetched, or are under way."""
         self._minutes_before = minutes_before
-        self._started: float | None = None
+        self._seconds, self._seen = 0.0, float("inf")
         self._warn_at, self._warn = warn_at, warn
         self._warned: set[str] = set()
 
     def minutes_used(self, now: float) -> float:
-        """Minutes of running time, those of earlier runs included."""
-        running = 0.0 if self._started is None else max(now - self._started, 0.0) / 60
-        return self._minutes_before + running
+        """Minutes of running time, those of earlier runs included.
+
+        A clock that is set back takes none of them away.
+        """
+        return self._minutes_before + (self._seconds + max(now - self._seen, 0.0)) / 60
 
     def reserve(self, now: float) -> None:
         """Set a page aside, or raise `BudgetExceeded`, which says which limit it was."""
-        if self._started is None:
-            self._started = now
+        self._seconds, self._seen = self._seconds + max(now - self._seen, 0.0), now
         minutes = self.minutes_used(now)
         if self.minutes is not None and minutes >= self.minutes:
             raise BudgetExceeded("time", _amount(self.minutes, "minute"))
@@ -63,8 +64,8 @@ class Budget:
             return
         self._warned.add(what)
         if self._warn is not None:
-            self._warn(f"{used:.4g} of {_amount(limit, what)} used")
+            self._warn(f"{round(used, 2):.15g} of {_amount(limit, what)} used")
 
 
 def _amount(number: float, what: str) -> str:
-    return f"{number:g} {what}{'' if number == 1 else 's'}"
+    return f"{number:.15g} {what}{'' if number == 1 else 's'}"

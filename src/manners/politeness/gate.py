@@ -6,12 +6,12 @@ scarce meanwhile, and no host's line stands in another's way.
 """
 
 import asyncio
-import os
 import random
 import time
 from collections import deque
 from collections.abc import Callable
 
+from manners import _forks
 from manners.errors import ClientClosed, HostDeferred, SlotTimeout
 from manners.politeness.backends import Backend, Lease, NotBefore
 from manners.politeness.schedule import Defer, Pace, turn
@@ -28,7 +28,7 @@ Gap = Callable[[float], float]
 class _Line:
     """Who waits for one host, and for how long its slots have all been in use."""
 
-    __slots__ = ("_full", "_full_since", "alarm", "is_led", "running", "waiting")
+    __slots__ = ("_full", "_full_since", "alarm", "gap", "is_led", "running", "start", "waiting")
 
     def __init__(self) -> None:
         self.waiting: deque[asyncio.Future[None]] = deque()
@@ -37,6 +37,8 @@ class _Line:
         self.alarm: asyncio.Future[None] | None = None
         """What the first in line sleeps on."""
         self.running = 0
+        self.start, self.gap = 0.0, -1.0
+        """A start that was reserved and not made yet, and how far it is from the next."""
         self._full, self._full_since = 0.0, -1.0
 
     @property
@@ -78,33 +80,62 @@ class Gate:
     ) -> None:
         self._backend, self._pace, self._draw, self._clock = backend, pace, draw, clock
         self._lines: dict[str, _Line] = {}
-        self._process = os.getpid()
+        self._fork = _forks.generation
         self._is_closed = False
 
     async def enter(self, host: str, gap: Gap) -> Lease:
         """A slot of a host, at the time for it; `gap` says how far the next start is away."""
         line = self._lines.get(host)
-        if line is None or self._process != os.getpid():
+        if line is None or self._fork != _forks.generation:
             line = self._line(host)
-        begun = line.full(self._clock())
+        now = self._clock()
+        begun = line.full(now)
         if line.is_led:
             await self._wait_in(line)
+            now = self._clock()
         line.is_led = True
         try:
-            lease = await self._lead(line, host, gap, begun)
+            if self._is_closed:
+                raise ClientClosed
+            apart = gap(self._draw())
+            if apart > line.gap:  # else somebody reserved a start and gave up: it is still there
+                within = self._pace.defer_beyond
+                line.start = await self._backend.reserve(host, apart, now, within)
+                line.gap = apart
+            start = line.start
+            while not self._is_closed:
+                if start > now:
+                    answer = turn(self._pace, start, now)
+                    if isinstance(answer, Defer):
+                        line.gap = -1.0
+                        raise HostDeferred(host, answer.until)
+                    await self._sleep(line, answer.seconds)
+                    start = now  # it has been waited for
+                    continue
+                taken = await self._backend.take(host)
+                if isinstance(taken, Lease):
+                    line.running, line.gap = line.running + 1, -1.0
+                    if not self._is_closed:
+                        return taken
+                    await self.leave(taken)
+                elif isinstance(taken, NotBefore):
+                    start, now = taken, self._clock()
+                else:
+                    await self._wait_for_slot(line, host, taken, begun)
+            raise ClientClosed
         finally:
             line.call_next()
-        line.running += 1
-        return lease
 
     async def leave(self, lease: Lease) -> None:
         """Give a slot back."""
-        await self._backend.release(lease)
-        line = self._lines.get(lease.host)
-        if line is not None:
-            line.running -= 1
-            if line.is_full:
-                _ring(line.alarm)
+        try:
+            await self._backend.release(lease)
+        finally:
+            line = self._lines.get(lease.host)
+            if line is not None:
+                line.running -= 1
+                if line.is_full:
+                    _ring(line.alarm)
 
     async def renew(self, lease: Lease) -> Lease | None:
         """Hold a slot for longer; None when it is lost."""
@@ -122,36 +153,15 @@ class Gate:
                 _ring(each)
         await self._backend.close()
 
-    async def _lead(self, line: _Line, host: str, gap: Gap, begun: float) -> Lease:
-        now = self._clock()
-        within = self._pace.defer_beyond
-        start = await self._backend.reserve(host, gap(self._draw()), now, within)
-        while True:
-            if start > now:
-                answer = turn(self._pace, start, now)
-                if isinstance(answer, Defer):
-                    raise HostDeferred(host, answer.until)
-                await self._sleep(line, answer.seconds)
-            if self._is_closed:
-                raise ClientClosed
-            taken = await self._backend.take(host)
-            if isinstance(taken, Lease):
-                return taken
-            if isinstance(taken, NotBefore):
-                start, now = taken, self._clock()
-            else:
-                await self._wait_for_slot(line, host, taken, begun)
-
     async def _wait_for_slot(self, line: _Line, host: str, again: float, begun: float) -> None:
         now = self._clock()
         left = self._pace.patience(line.full(now) - begun)
         if left <= 0:
             raise SlotTimeout(host)
-        # In this process a slot that is given back is noticed at once; those of others are not.
-        ahead = max(again - now, 0.0) if line.running else _RETRY
+        # A slot that is given back here is noticed at once; those of others have to be tried for.
         line.fill(now)
         try:
-            await self._sleep(line, min(left, ahead))
+            await self._sleep(line, min(left, max(again - now, 0.0), _RETRY))
         finally:
             line.empty(self._clock())
 
@@ -177,12 +187,10 @@ class Gate:
             if not mine.cancelled():
                 line.call_next()  # the turn came too late to be used
             raise
-        if self._is_closed:
-            raise ClientClosed
 
     def _line(self, host: str) -> _Line:
-        if self._process != os.getpid():  # a forked child: those who wait are the parent's
-            self._lines, self._process = {}, os.getpid()
+        if self._fork != _forks.generation:  # those who wait are the parent's
+            self._lines, self._fork = {}, _forks.generation
         elif len(self._lines) >= _LINES:
             self._lines = {
                 name: line for name, line in self._lines.items() if line.is_led or line.running

@@ -70,6 +70,14 @@ class Pace(NamedTuple):
             gap = max(gap, 1 / self.requests_per_second)
         return max(gap, least)
 
+    def smoothed(self, before: float | None, seconds: float) -> float:
+        """How long a host takes to answer, after an answer that took so long.
+
+        >>> Pace().smoothed(None, 2.0), Pace().smoothed(1.0, 2.0)
+        (2.0, 1.3)
+        """
+        return seconds if before is None else before + self.adaptive_weight * (seconds - before)
+
     def patience(self, full: float) -> float:
         """Seconds left to wait for a slot, when all were in use for `full` seconds meanwhile.
 
@@ -133,9 +141,7 @@ def after(
     105.0
     """
     if reply.status not in TOO_MUCH:
-        smoothed = reply.seconds
-        if health.smoothed is not None:
-            smoothed = pace.adaptive_weight * (smoothed - health.smoothed) + health.smoothed
+        smoothed = pace.smoothed(health.smoothed, reply.seconds)
         successes = health.successes + 1
         if not health.steps or successes >= pace.backoff_reset:
             return Health(smoothed), None

@@ -107,6 +107,7 @@ cdef uint8_t LOWER[256]
 cdef uint8_t HEX[256]     # the value of a hex digit plus one
 cdef uint8_t ENDS_AUTHORITY[256]
 cdef uint8_t PLAIN_HOST[256]
+cdef uint8_t SENT_AS_IT_IS[256]
 cdef uint64_t BYTE_CLASS[256]
 cdef uint8_t COMMON[256]
 cdef uint8_t IS_TOKEN[256]
@@ -130,6 +131,7 @@ cdef int set_up_tables() except -1:
     fill(IS_SPACE, b" \t\n\r\x0b\x0c")
     fill(ENDS_AUTHORITY, b"/?;#")
     fill(PLAIN_HOST, b"abcdefghijklmnopqrstuvwxyz0123456789.-_")
+    fill(SENT_AS_IT_IS, letters + digits + b"!$%&'()*+,-./:;=?@[]_~")
     fill(IS_TOKEN, letters + digits + b"_-")
     fill(IS_GOOGLE_TOKEN, letters + b"_-")
     for i in range(256):
@@ -328,6 +330,36 @@ def origin(url):
         if size:
             return PyUnicode_Substring(url, 0, size)
     return plain_origin(url)
+
+
+def host(url):
+    """The host a URL belongs to, as `origin` writes it."""
+    cdef Py_ssize_t size, start, end
+    cdef const uint8_t *text
+    if PyUnicode_Check(url) and PyUnicode_IS_COMPACT_ASCII(url):
+        text = <const uint8_t *>PyUnicode_DATA(url)
+        size = written_origin(text, PyUnicode_GET_LENGTH(url))
+        if size:
+            start = end = 8 if text[4] == 115 else 7
+            while end < size and text[end] != 58:
+                end += 1
+            return PyUnicode_Substring(url, start, end)
+    return plain_host(url)
+
+
+def requestable(url):
+    """A URL as it goes over the wire: origin, path and query in ASCII, nothing else."""
+    cdef Py_ssize_t size, i
+    cdef const uint8_t *text
+    if PyUnicode_Check(url) and PyUnicode_IS_COMPACT_ASCII(url):
+        text, size = <const uint8_t *>PyUnicode_DATA(url), PyUnicode_GET_LENGTH(url)
+        i = written_origin(text, size)
+        if i and i < size and text[i] == 47:
+            while i < size and SENT_AS_IT_IS[text[i]]:
+                i += 1
+            if i == size:
+                return url
+    return plain_requestable(url)
 
 
 # How a dialect reads, told in numbers.
@@ -1728,9 +1760,12 @@ include "_arrow.pxi"
 
 def connect(**functions):
     """Hand over the plain functions that the kernel leaves rare work to."""
-    global plain_match_path, plain_origin, to_bytes, to_text, make_config, is_elsewhere
+    global plain_match_path, plain_origin, plain_host, plain_requestable
+    global to_bytes, to_text, make_config, is_elsewhere
     plain_match_path = functions.get("match_path", plain_match_path)
     plain_origin = functions.get("origin", plain_origin)
+    plain_host = functions.get("host", plain_host)
+    plain_requestable = functions.get("requestable", plain_requestable)
     to_bytes = functions.get("to_bytes", to_bytes)
     to_text = functions.get("to_text", to_text)
     make_config = functions.get("make_config", make_config)
@@ -1739,6 +1774,8 @@ def connect(**functions):
 
 cdef object plain_match_path = None
 cdef object plain_origin = None
+cdef object plain_host = None
+cdef object plain_requestable = None
 cdef object to_bytes = None
 cdef object to_text = None
 cdef object make_config = None

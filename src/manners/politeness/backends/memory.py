@@ -1,14 +1,14 @@
 """Start times and slots in this process."""
 
 import itertools
-import os
 import time
 from collections.abc import Callable, Mapping
 
+from manners import _forks
 from manners.politeness.backends import Lease, NotBefore
 
-_SWEEP = 10_000
-"""Calls after which hosts that nobody needs to remember are forgotten."""
+_HOSTS = 10_000
+"""Hosts from which on those that need not be remembered are forgotten, now and then."""
 
 
 class _Host:
@@ -39,17 +39,15 @@ class MemoryBackend:
         self._own = dict(own or {})
         self._hosts: dict[str, _Host] = {}
         self._tokens = map(str, itertools.count())
-        self._calls = 0
-        self._process = os.getpid()
+        self._room = _HOSTS
+        self._fork = _forks.generation
 
     async def reserve(
         self, host: str, delay: float, now: float | None = None, within: float | None = None
     ) -> float:
         """When a request may start; the next one `delay` seconds later."""
         now = self._clock() if now is None else now
-        state = self._hosts.get(host)
-        if state is None:
-            state = self._host(host, now)
+        state = self._hosts.get(host) or self._new(host, now)
         start = max(now, state.next_start, state.penalty)
         if within is None or start - now <= within:
             state.next_start, state.delay = start + delay, delay
@@ -58,10 +56,12 @@ class MemoryBackend:
     async def take(self, host: str, now: float | None = None) -> Lease | float:
         """A slot, or when to try again."""
         now = self._clock() if now is None else now
-        state = self._host(host, now)
+        state = self._hosts.get(host) or self._new(host, now)
         earliest = max(state.penalty, state.earliest)
         if earliest > now:
             return NotBefore(earliest)
+        if self._fork != _forks.generation:
+            self._forget_the_parents()
         leases = state.leases
         slots = self._own.get(host, self._concurrency) if self._own else self._concurrency
         if len(leases) >= slots:
@@ -99,19 +99,18 @@ class MemoryBackend:
     async def close(self) -> None:
         """Nothing is open."""
 
-    def _host(self, host: str, now: float) -> _Host:
-        if self._process != os.getpid():  # a forked child: the requests under way are the parent's
-            self._process = os.getpid()
-            for each in self._hosts.values():
-                each.leases.clear()
-        state = self._hosts.get(host)
-        if state is None:
-            state = self._hosts[host] = _Host()
-        self._calls += 1
-        if self._calls % _SWEEP == 0:
+    def _new(self, host: str, now: float) -> _Host:
+        if len(self._hosts) >= self._room:
             self._hosts = {
                 name: each
                 for name, each in self._hosts.items()
-                if each is state or each.leases or max(each.next_start, each.penalty) > now
+                if max(each.next_start, each.penalty, *each.leases.values()) > now
             }
-        return state
+            self._room = _HOSTS + 2 * len(self._hosts)
+        return self._hosts.setdefault(host, _Host())
+
+    def _forget_the_parents(self) -> None:
+        """The requests that were under way when this process was forked are not its own."""
+        self._fork = _forks.generation
+        for each in self._hosts.values():
+            each.leases.clear()
