@@ -6,7 +6,8 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import partial
-from typing import Any, NoReturn, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from manners import logs
 from manners._portal import portal
@@ -26,6 +27,9 @@ from manners.robots.policy import Policy
 from manners.robots.verdict import Verdict
 from manners.settings import Settings
 from manners.urls import host, origin, without_credentials
+
+if TYPE_CHECKING:
+    from manners.evidence.store import EvidenceStore
 
 _HOSTS = 10_000
 """Hosts of which it is remembered how they answer."""
@@ -52,6 +56,7 @@ class AsyncClient:
         *,
         budget: Budget | None = None,
         politeness: Backend | None = None,
+        evidence: "str | Path | EvidenceStore | None" = None,
         on_decision: Callable[[Verdict], None] | None = None,
         draw: Callable[[], float] = random.random,
         **changes: Any,
@@ -76,13 +81,14 @@ class AsyncClient:
             proxy=self.settings.proxy,
             ca_file=self.settings.ca_file,
             cookies=self.settings.cookies,
+            connections=its.connections,
             keep_alive=True,
         )
         if politeness is None:
             hosts = self.settings.hosts.items()
             own = {name: each.concurrency for name, each in hosts if each.concurrency is not None}
             politeness = MemoryBackend(self._pace.concurrency, self._pace.lease, own)
-        self._gate = Gate(politeness, self._pace, draw)
+        self._gate = Gate(politeness, self._pace, draw, places=its.connections)
         self._known: dict[str, _Host] = {}
         self.robots = AsyncRobotsCache(
             dialect=self.settings.dialect,
@@ -93,6 +99,23 @@ class AsyncClient:
         )
         """The robots.txt files that verdicts rest on."""
         self._own_name = self.robots.dialect.own_name(self.agent)
+        self._open_evidence(its.store if evidence is None else evidence)
+
+    def _open_evidence(self, evidence: "str | Path | EvidenceStore | None") -> None:
+        self.evidence: "EvidenceStore | None" = None  # noqa: UP037 (it is loaded below, if at all)
+        """Where a record of each decision is kept, before its request leaves; None: nowhere."""
+        self._owns_evidence = isinstance(evidence, str | Path)
+        if evidence is None:
+            return
+        from manners.evidence.record import Clerk, engine
+        from manners.evidence.store import EvidenceStore
+
+        if not isinstance(evidence, EvidenceStore):
+            evidence = EvidenceStore(evidence)
+        self.evidence, its = evidence, self.settings
+        self._clerk = Clerk(
+            self.agent, its.retrieval, its.dialect, engine(), its.include, its.redact_query
+        )
 
     async def check(self, url: str) -> Verdict:
         """Whether the URL may be fetched, and why."""
@@ -160,6 +183,8 @@ class AsyncClient:
         await self._gate.close()
         await self.robots.close()
         await self._http.close()
+        if self.evidence is not None and self._owns_evidence:
+            await asyncio.to_thread(self.evidence.close)
 
     async def __aenter__(self) -> Self:
         return self
@@ -217,7 +242,7 @@ class AsyncClient:
         """A slot for the next hop, at the time for it; None when it is not allowed."""
         url, name = way.target, host(way.target)
         while True:
-            known, fresh_until = self._host(name), None
+            known, fresh_until, site = self._host(name), None, None
             ruled = self._rulings.check(url) if self._has_rulings else None
             if ruled is not None:
                 way.verdict, allowed = ruled, ruled.allowed
@@ -232,6 +257,9 @@ class AsyncClient:
                 fresh_until = site.entry.fresh_until if site.entry else None
             if self._on_decision is not None or logs.wants_matches():
                 self._tell(way)
+            if self.evidence is not None:
+                draft = self._clerk.draft(url, way.written(), site, time.time())
+                way.evidence_id = await self.evidence.append(draft)
             if not allowed:
                 return None
             if ruled is None and (policy.is_timed or known.demands):
@@ -253,8 +281,7 @@ class AsyncClient:
             raise
 
     def _tell(self, way: Way) -> None:
-        verdict = way.verdict if isinstance(way.verdict, Verdict) else way.verdict()
-        way.verdict = verdict
+        verdict = way.written()
         logs.matched(verdict)
         if self._on_decision is not None:
             self._on_decision(verdict)
@@ -490,6 +517,7 @@ class Client:
         *,
         budget: Budget | None = None,
         politeness: Backend | None = None,
+        evidence: "str | Path | EvidenceStore | None" = None,
         on_decision: Callable[[Verdict], None] | None = None,
         **changes: Any,
     ) -> None:
@@ -498,6 +526,7 @@ class Client:
             settings,
             budget=budget,
             politeness=politeness,
+            evidence=evidence,
             on_decision=on_decision,
             **changes,
         )

@@ -23,6 +23,7 @@ class Hop:
     __slots__ = (
         "_verdict",
         "cause",
+        "evidence_id",
         "seconds",
         "started",
         "status",
@@ -41,6 +42,7 @@ class Hop:
         started: float = 0.0,
         waited: float = 0.0,
         seconds: float = 0.0,
+        evidence_id: int | None = None,
     ) -> None:
         self.url = url
         """As it was asked for."""
@@ -57,6 +59,8 @@ class Hop:
         """Seconds until then: for the verdict, for the time and for a slot."""
         self.seconds = seconds
         """How long the request took."""
+        self.evidence_id = evidence_id
+        """The number of the record in the store of evidence; None where none is kept."""
 
     @property
     def verdict(self) -> Verdict:
@@ -76,6 +80,7 @@ class Hop:
             "started": self.started,
             "waited": self.waited,
             "seconds": self.seconds,
+            "evidence_id": self.evidence_id,
         }
 
     def __eq__(self, other: object) -> bool:
@@ -138,6 +143,11 @@ class Page:
         return self.hops[-1].url
 
     @property
+    def evidence_id(self) -> int | None:
+        """The number of the last hop's record; None where no evidence is kept."""
+        return self.hops[-1].evidence_id
+
+    @property
     def seconds(self) -> float:
         """How long the requests took, without the waiting between them."""
         return sum(hop.seconds for hop in self.hops)
@@ -176,6 +186,7 @@ class Page:
             "bytes": len(self.body),
             "complete": self.complete,
             "seconds": self.seconds,
+            "evidence_id": self.evidence_id,
             "headers": dict(self.headers),
             "robots_tag": list(self.robots_tag),
             "hops": [hop.to_dict() for hop in self.hops],
@@ -190,6 +201,7 @@ class Way:
         "_most",
         "_repeats",
         "_url",
+        "evidence_id",
         "headers",
         "is_spent",
         "target",
@@ -205,8 +217,16 @@ class Way:
         """The verdict on it, or what works it out."""
         self._hops: tuple[Hop, ...] = ()
         self._repeats = 0
+        self.evidence_id: int | None = None
+        """The number of the record about it."""
         self.is_spent = False
         """Whether a request was made that counts: for a page, not for a redirect."""
+
+    def written(self) -> Verdict:
+        """The verdict on the next hop, worked out."""
+        if not isinstance(self.verdict, Verdict):
+            self.verdict = self.verdict()
+        return self.verdict
 
     def repeats(self, reply: Response | Unreachable) -> bool:
         """Whether the same URL is to be asked for again: its connection was a stale one."""
@@ -217,7 +237,8 @@ class Way:
 
     def blocked(self) -> Page:
         """The page that is not asked for."""
-        return Page(self._url, (*self._hops, Hop(self.target, False, self.verdict)))
+        hop = Hop(self.target, False, self.verdict, evidence_id=self.evidence_id)
+        return Page(self._url, (*self._hops, hop))
 
     def arrived(self, reply: Response | Unreachable, started: float, waited: float) -> Page | None:
         """The page that a reply brings; None when it is a redirect, to a new `target`."""
@@ -228,7 +249,8 @@ class Way:
             status = reply.status
             if 300 <= status < 400 and status != 304:
                 cause = self._follow(reply.headers.get("location", "").strip())
-        hop = Hop(url, True, self.verdict, status, cause, started, waited, reply.seconds)
+        seconds, number = reply.seconds, self.evidence_id
+        hop = Hop(url, True, self.verdict, status, cause, started, waited, seconds, number)
         self._hops += (hop,)
         if self.target is not url:
             self.is_spent = False

@@ -164,6 +164,8 @@ class Settings(_Checked, frozen=True, kw_only=True):
     # How fast.
     concurrency: Count = 2
     """Requests at a time for each host."""
+    connections: Count = 256
+    """Requests at a time, all hosts together."""
     concurrency_prefix: str = "host_concurrency:"
     """How keys of slots begin in a shared store."""
     lease: Seconds = 300.0
@@ -213,6 +215,12 @@ class Settings(_Checked, frozen=True, kw_only=True):
     max_minutes: Minutes = 60.0
     budget_warning: Part = 0.8
     """The part of either from which on there is a warning."""
+
+    # What is kept.
+    store: str | None = None
+    """Where evidence is kept: a path, sqlite:///… or postgresql://…"""
+    redact_query: bool = False
+    """Whether the queries of URLs are left out of it."""
 
     # What is told.
     log_level: Literal["none", "debug", "info", "warning", "error"] = "none"

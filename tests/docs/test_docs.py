@@ -119,9 +119,14 @@ class Reader:
             del words[place : place + 2]
         stdin = io.TextIOWrapper(io.BytesIO(typed), encoding="utf-8")
         self.monkeypatch.setattr(sys, "stdin", stdin)
-        with io.StringIO() as screen, redirect_stdout(screen), redirect_stderr(screen):
+        screen = io.BytesIO()  # to which pages go as they are
+        with (
+            io.TextIOWrapper(screen, encoding="utf-8", write_through=True) as text,
+            redirect_stdout(text),
+            redirect_stderr(text),
+        ):
             self.code = main(words)
-            return screen.getvalue()
+            return screen.getvalue().decode()
 
 
 def commands(console: str) -> Iterator[tuple[str, str]]:

@@ -9,13 +9,23 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
+from manners._text import printable
 from manners.errors import MannersError
 from manners.robots.dialects import get
 from manners.robots.policy import Robots, parse
+from manners.robots.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
     from manners.cache.robots import AsyncRobotsCache
+    from manners.client import AsyncClient
     from manners.settings import Settings
+
+UrlsArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="[URL]...", help="URLs; none, or -: standard input.")
+]
+UrlsOption = Annotated[
+    str | None, typer.Option("--urls", metavar="FILE|-", help="A file of URLs, one a line.")
+]
 
 RobotsOption = Annotated[
     str, typer.Option("--robots", metavar="FILE|-", help="The robots.txt; - is standard input.")
@@ -64,6 +74,10 @@ TimeoutOption = Annotated[
     typer.Option(
         "--timeout", metavar="SECONDS", help="How long one robots.txt may take (default 10)."
     ),
+]
+PageTimeoutOption = Annotated[
+    float | None,
+    typer.Option("--timeout", metavar="SECONDS", help="How long one page may take (default 60)."),
 ]
 UserAgentOption = Annotated[
     str | None,
@@ -124,9 +138,16 @@ def has_settings(**options: Any) -> bool:
 
 
 def load_settings(
-    config: str | None = None, like: str | None = None, timeout: float | None = None, **options: Any
+    config: str | None = None,
+    like: str | None = None,
+    timeout: float | None = None,
+    page_timeout: float | None = None,
+    **options: Any,
 ) -> "Settings":
-    """The settings in force, with what the options say; logs are set up as they say."""
+    """The settings in force, with what the options say; logs are set up as they say.
+
+    `timeout` is for a robots.txt, `page_timeout` for a page.
+    """
     from manners import logs
     from manners.settings import load
 
@@ -134,10 +155,12 @@ def load_settings(
         for name, value in (("dialect", like), ("profile", get(like).profile)):
             if options.get(name) is None:
                 options[name] = value
-    if timeout is not None:
-        if not 0 < timeout < math.inf:
-            raise Unusable(f"--timeout is a number of seconds above 0, not {timeout:g}")
-        options |= dict.fromkeys(("connect_timeout", "read_timeout", "total_timeout"), timeout)
+    for prefix, seconds in (("", timeout), ("page_", page_timeout)):
+        if seconds is not None:
+            if not 0 < seconds < math.inf:
+                raise Unusable(f"--timeout is a number of seconds above 0, not {seconds:g}")
+            names = (f"{prefix}{part}_timeout" for part in ("connect", "read", "total"))
+            options |= dict.fromkeys(names, seconds)
     settings = load(config, options=options).settings
     logs.configure(settings.log_level, settings.log_format, settings.log_matches)
     return settings
@@ -162,6 +185,13 @@ def open_cache(settings: "Settings") -> "AsyncRobotsCache":
     )
 
 
+def open_client(settings: "Settings") -> "AsyncClient":
+    """The client that fetches as the settings say."""
+    from manners.client import AsyncClient
+
+    return AsyncClient(settings=settings, cache_entries=max(settings.cache_entries, _SITES))
+
+
 _SITES = 10_000
 """Sites that a command remembers while it runs."""
 
@@ -170,6 +200,23 @@ def read_bytes(source: str) -> bytes:
     """The bytes of a file, or of standard input for `-`."""
     with open_input(source) as file:
         return file.read()
+
+
+def all_urls(given: list[str], urls_from: str | None) -> Iterator[str]:
+    """The URLs of the arguments, where `-` is standard input, and then those of a file."""
+    more = None if urls_from is None else open_input(urls_from)  # now: it may not be there
+
+    def each() -> Iterator[str]:
+        for url in given:
+            if url == "-":
+                yield from read_urls(open_input("-"))
+            else:
+                yield url
+        if more is not None:
+            with more:
+                yield from read_urls(more)
+
+    return each()
 
 
 def read_urls(file: BinaryIO) -> Iterator[str]:
@@ -184,7 +231,11 @@ def open_input(source: str) -> BinaryIO:
     if source == "-":
         if sys.stdin is None:
             raise Unusable("standard input is closed")
-        return sys.stdin.buffer
+        try:
+            # A reader of its own: a thread that waits in Python's own one at exit is a fatal error.
+            return open(sys.stdin.fileno(), "rb", closefd=False)
+        except OSError:  # somebody has put something else in its place
+            return sys.stdin.buffer
     try:
         file = Path(source).open("rb")  # noqa: SIM115 (who reads it closes it)
         file.peek(1)  # a folder opens, and does not read
@@ -196,3 +247,38 @@ def open_input(source: str) -> BinaryIO:
 def warn(message: str) -> None:
     """A line on standard error that does not change the exit code."""
     print(f"manners: warning: {message}", file=sys.stderr)
+
+
+class Warnings:
+    """Warnings about what sites say, and do not say: one for each robots.txt."""
+
+    def __init__(self) -> None:
+        self._about: set[str] = set()
+
+    def about(self, verdict: Verdict) -> None:
+        """Warn, if there is a reason to."""
+        from manners.retrieval.outcome import Outcome
+
+        if isinstance(verdict.retrieval, Outcome):
+            self.say(verdict.retrieval.url, _warning(verdict, verdict.retrieval.note))
+
+    def say(self, where: str, warning: str) -> None:
+        """Warn about a place; not twice, and not without end."""
+        if warning and where not in self._about and len(self._about) < _MAX_WARNINGS:
+            self._about.add(where)
+            warn(f"{printable(where)}: {warning}")
+
+
+_MAX_WARNINGS = 1000
+
+
+def _warning(verdict: Verdict, note: str) -> str:
+    if verdict.reason is Reason.TOO_LARGE:
+        return "larger than the profile reads: everything is allowed"
+    if verdict.reason is Reason.TOO_MANY_RULES:
+        return "more rules than the dialect reads: everything is allowed"
+    if verdict.truncated:
+        return "longer than what was read of it"
+    if note == "refused address":
+        return REFUSED
+    return ""

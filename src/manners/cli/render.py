@@ -19,6 +19,26 @@ def styled(text: str, style: str) -> str:
     return f"\x1b[{_COLOURS[style]}m{text}\x1b[0m"
 
 
+def count(number: int, thing: str) -> str:
+    """So many things.
+
+    >>> count(1, "byte"), count(1200, "byte")
+    ('1 byte', '1,200 bytes')
+    """
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+
+
+def printable_text(text: str) -> str:
+    r"""The text with its lines and tabs, and everything else a terminal might obey as an escape.
+
+    >>> print(printable_text("a\x1b[2J\r\nb"))
+    a\x1b[2J
+    b
+    """
+    lines = (line.removesuffix("\r").split("\t") for line in text.split("\n"))
+    return "\n".join("\t".join(map(printable, parts)) for parts in lines)
+
+
 def as_json(value: object) -> str:
     """One line of JSON in ASCII: nothing in it can reach a terminal as a command."""
     return json.dumps(value, ensure_ascii=True)

@@ -69,7 +69,10 @@ class _Line:
 
 
 class Gate:
-    """Lets requests through to hosts, a few at a time, at their pace; in one event loop."""
+    """Lets requests through to hosts, a few at a time, at their pace; in one event loop.
+
+    No more than `places` of them are under way at once, all hosts together.
+    """
 
     def __init__(
         self,
@@ -77,10 +80,13 @@ class Gate:
         pace: Pace,
         draw: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.time,
+        places: int = 256,
     ) -> None:
         self._backend, self._pace, self._draw, self._clock = backend, pace, draw, clock
         self._lines: dict[str, _Line] = {}
         self._fork = _forks.generation
+        self._places = asyncio.Semaphore(places)
+        self._at_once = places
         self._is_closed = False
 
     async def enter(self, host: str, gap: Gap) -> Lease:
@@ -112,7 +118,7 @@ class Gate:
                     await self._sleep(line, answer.seconds)
                     start = now  # it has been waited for
                     continue
-                taken = await self._backend.take(host)
+                taken = await self._take(host)
                 if isinstance(taken, Lease):
                     line.running, line.gap = line.running + 1, -1.0
                     if not self._is_closed:
@@ -131,6 +137,7 @@ class Gate:
         try:
             await self._backend.release(lease)
         finally:
+            self._places.release()
             line = self._lines.get(lease.host)
             if line is not None:
                 line.running -= 1
@@ -152,6 +159,18 @@ class Gate:
             for each in (*line.waiting, line.alarm):
                 _ring(each)
         await self._backend.close()
+
+    async def _take(self, host: str) -> Lease | float:
+        """A slot, and a place among all requests, or when to try again."""
+        # The place comes first, and the slot counts as the start: nobody waits with a slot in hand.
+        await self._places.acquire()
+        taken: Lease | float = 0.0
+        try:
+            taken = await self._backend.take(host)
+        finally:
+            if not isinstance(taken, Lease):
+                self._places.release()
+        return taken
 
     async def _wait_for_slot(self, line: _Line, host: str, again: float, begun: float) -> None:
         now = self._clock()
@@ -191,6 +210,7 @@ class Gate:
     def _line(self, host: str) -> _Line:
         if self._fork != _forks.generation:  # those who wait are the parent's
             self._lines, self._fork = {}, _forks.generation
+            self._places = asyncio.Semaphore(self._at_once)
         elif len(self._lines) >= _LINES:
             self._lines = {
                 name: line for name, line in self._lines.items() if line.is_led or line.running

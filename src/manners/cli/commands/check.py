@@ -1,7 +1,7 @@
 """`manners check`: may this agent fetch these URLs?"""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,7 +10,7 @@ from manners.cli import UNDECIDED, inputs, render
 from manners.errors import InvalidURL
 from manners.robots.dialects import DEFAULT
 from manners.robots.policy import Policy
-from manners.robots.verdict import Reason, Verdict
+from manners.robots.verdict import Verdict
 
 if TYPE_CHECKING:
     from manners.cache.robots import AsyncRobotsCache
@@ -21,10 +21,7 @@ Answers = Iterator[tuple[str, list[Verdict] | InvalidURL]]
 
 
 def command(
-    urls: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[URL]...", help="What to check; none, or -: standard input."),
-    ] = None,
+    urls: inputs.UrlsArgument = None,
     robots: inputs.LiveRobotsOption = None,
     agent: Annotated[
         list[str] | None,
@@ -37,10 +34,7 @@ def command(
     dialect: inputs.LiveDialectOption = None,
     profile: inputs.ProfileOption = None,
     like: inputs.LikeOption = None,
-    urls_from: Annotated[
-        str | None,
-        typer.Option("--urls", metavar="FILE|-", help="A file of URLs, one a line."),
-    ] = None,
+    urls_from: inputs.UrlsOption = None,
     allow_private: inputs.AllowPrivateOption = None,
     timeout: inputs.TimeoutOption = None,
     user_agent: inputs.UserAgentOption = None,
@@ -59,8 +53,7 @@ def command(
     given = urls or ([] if urls_from is not None else ["-"])
     if robots == "-" and "-" in [*given, urls_from]:
         raise inputs.Unusable("standard input cannot hold both the robots.txt and the URLs")
-    more = None if urls_from is None else inputs.open_input(urls_from)
-    wanted = _all_urls(given, more)
+    wanted = inputs.all_urls(given, urls_from)
     live: dict[str, Any] = {
         "profile": profile,
         "like": like,
@@ -98,17 +91,6 @@ def command(
         portal.run(retrieving.close())
 
 
-def _all_urls(given: list[str], more: BinaryIO | None) -> Iterator[str]:
-    for url in given:
-        if url == "-":
-            yield from inputs.read_urls(inputs.open_input("-"))
-        else:
-            yield url
-    if more is not None:
-        with more:
-            yield from inputs.read_urls(more)
-
-
 def _at_hand(
     urls: Iterable[str], robots: str, dialect: str, agents: list[str], rulings: "Rulings | None"
 ) -> Answers:
@@ -134,7 +116,7 @@ def _live(
     """Answers by the file of each URL's own site."""
     from manners.cli.live import sites
 
-    warned: set[str] = set()
+    warnings = inputs.Warnings()
     for url, site in sites(urls, cache, rulings, render.Progress()):
         if isinstance(site, InvalidURL):
             yield url, site
@@ -144,10 +126,7 @@ def _live(
             continue
         verdicts = [site.check(url, agent) for agent in agents]
         _log(verdicts)
-        where, warning = site.outcome.url, _warning(verdicts[0], site.outcome.note)
-        if warning and where not in warned and len(warned) < _MAX_WARNINGS:
-            warned.add(where)
-            inputs.warn(f"{printable(where)}: {warning}")
+        warnings.about(verdicts[0])
         yield url, verdicts
 
 
@@ -156,21 +135,6 @@ def _log(verdicts: list[Verdict]) -> None:
 
     for verdict in verdicts:
         logs.matched(verdict)
-
-
-def _warning(verdict: Verdict, note: str) -> str:
-    if verdict.reason is Reason.TOO_LARGE:
-        return "larger than the profile reads: everything is allowed"
-    if verdict.reason is Reason.TOO_MANY_RULES:
-        return "more rules than the dialect reads: everything is allowed"
-    if verdict.truncated:
-        return "longer than what was read of it"
-    if note == "refused address":
-        return inputs.REFUSED
-    return ""
-
-
-_MAX_WARNINGS = 1000
 
 
 def _print(answers: Answers, agents: list[str], json: bool) -> int:

@@ -94,10 +94,11 @@ def _lines(site: "Site") -> list[str]:
     if outcome.is_plain:
         cut = "" if outcome.complete else ", and that is not all of it"
         charset = outcome.charset or "none named, read as utf-8"
-        rows.append(("size", _count(outcome.bytes, "byte") + cut))
+        rows.append(("size", render.count(outcome.bytes, "byte") + cut))
         rows.append(("charset", charset))
         groups = [
-            f"{', '.join(group.agents)} (line {group.line}): {_count(len(group.rules), 'rule')}"
+            f"{', '.join(group.agents)} (line {group.line}): "
+            + render.count(len(group.rules), "rule")
             for group in robots.groups
         ]
         rows += _listed("groups", groups)
@@ -123,10 +124,6 @@ def _listed(title: str, items: list[str]) -> list[tuple[str, str]]:
     if len(items) > _SHOWN:
         shown.append(f"and {len(items) - _SHOWN} more; --json has them all")
     return [(title if number == 0 else "", text) for number, text in enumerate(shown)]
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}" + ("" if number == 1 else "s")
 
 
 def _fresh(site: "Site") -> str:

@@ -1,0 +1,287 @@
+"""`manners get`: fetch pages, politely."""
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from manners._text import cut, printable
+from manners.cli import UNDECIDED, inputs, render
+from manners.errors import HostDeferred, InvalidURL, MannersError
+from manners.robots.verdict import Verdict
+from manners.urls import origin, without_credentials
+
+if TYPE_CHECKING:
+    from manners.page import Page
+
+_KINDS = ("fetched", "allowed", "blocked", "failed", "deferred")
+"""What a URL can count as, in the order of the summary."""
+_REASONS = 20
+"""How many reasons the summary lists."""
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
+_OURS = {
+    *("accept-encoding", "connection", "content-length", "expect", "host", "te", "trailer"),
+    *("transfer-encoding", "upgrade", "user-agent"),
+}
+"""Headers that are not the user's to set: verdict, identity and decompression rest on them."""
+
+
+def command(
+    urls: inputs.UrlsArgument = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Save each page in a file of its own."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be fetched, and fetch no page.")
+    ] = False,
+    agent: Annotated[
+        str | None, typer.Option("--agent", metavar="NAME", help="Whose verdict (default *).")
+    ] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--header",
+            metavar="'NAME: VALUE'",
+            help="Sent with the requests for pages; may be given several times.",
+        ),
+    ] = None,
+    dialect: inputs.LiveDialectOption = None,
+    profile: inputs.ProfileOption = None,
+    like: inputs.LikeOption = None,
+    urls_from: inputs.UrlsOption = None,
+    allow_private: inputs.AllowPrivateOption = None,
+    timeout: inputs.PageTimeoutOption = None,
+    user_agent: inputs.UserAgentOption = None,
+    cache: inputs.CacheOption = None,
+    config: inputs.ConfigOption = None,
+    log_level: inputs.LogLevelOption = None,
+    log_format: inputs.LogFormatOption = None,
+    log_matches: inputs.LogMatchesOption = None,
+    json: inputs.JsonOption = False,
+) -> int:
+    """Fetch pages, as far as robots.txt allows and as fast as their sites like it.
+
+    One page is printed; of several there is a line each, and -o saves them. Exit code 0 when all
+    were fetched, 1 when one is disallowed or was answered without success, 3 when one could not
+    be asked for.
+    """
+    given = urls or ([] if urls_from is not None else ["-"])
+    wanted, headers = inputs.all_urls(given, urls_from), _headers(header or [])
+    settings = inputs.load_settings(
+        config,
+        like,
+        page_timeout=timeout,
+        agent=agent,
+        dialect=dialect,
+        profile=profile,
+        allow_private=allow_private,
+        user_agent=user_agent,
+        cache=cache,
+        log_level=log_level,
+        log_format=log_format,
+        log_matches=log_matches,
+    )
+    from manners._portal import portal
+    from manners.cli import saving
+    from manners.cli.fetching import Fetching
+
+    folder = None if output is None or dry_run else saving.made(output)
+    client = inputs.open_client(settings)
+
+    async def ask(url: str) -> "Page | Verdict":
+        return await (client.check(url) if dry_run else client.get(url, headers))
+
+    def slots(host: str) -> int:
+        own = settings.hosts.get(host)
+        return (own.concurrency if own else None) or settings.concurrency
+
+    is_one = len(given) == 1 and given != ["-"] and urls_from is None
+    fetching, report, progress = Fetching(ask, slots), _Report(), render.Progress()
+
+    def waiting() -> None:
+        progress.say(
+            f"{fetching.done} of {fetching.read} done, {report.kinds['blocked']} blocked,"
+            f" {render.count(fetching.hosts, 'host')} under way"
+        )
+
+    try:
+        with closing(fetching.answers(wanted, waiting)) as answers:
+            for url, answer in answers:
+                progress.clear()
+                result = _Result(url, answer)
+                if folder is not None and result.page is not None and result.page.ok:
+                    result.file = saving.save(result.page.body, url, folder)
+                report.add(result)
+                if is_one and not (output or dry_run or json):
+                    _print_page(result)
+                    continue
+                # Somebody may be waiting for the answer before asking the next question.
+                print(_as_json(result) if json else _line(result), flush=True)
+                waiting()
+    finally:
+        progress.clear()
+        portal.run(client.close())
+        if not is_one:
+            for line in report.lines(left=fetching.read - report.total):
+                print(line, file=sys.stderr)
+    return report.code
+
+
+def _headers(written: list[str]) -> dict[str, str]:
+    headers = {}
+    for line in written:
+        name, colon, value = line.partition(":")
+        if not colon or not _TOKEN(name) or not value.strip().isprintable():
+            raise inputs.Unusable(f"--header is 'Name: value', not {cut(line, 200)!r}")
+        if name.lower() in _OURS:
+            hint = ": there is --user-agent" if name.lower() == "user-agent" else ""
+            raise inputs.Unusable(f"--header cannot set {name}{hint}")
+        headers[name] = value.strip()
+    return headers
+
+
+class _Result:
+    """What came of a URL, and where it was saved."""
+
+    def __init__(self, url: str, answer: "Page | Verdict | MannersError") -> None:
+        self.url = without_credentials(url)
+        self.error = answer if isinstance(answer, MannersError) else None
+        self.page = None if isinstance(answer, Verdict | MannersError) else answer
+        self.verdict = answer if isinstance(answer, Verdict) else None
+        """What there is in place of a page, when none is to be fetched."""
+        self.file: Path | None = None
+        self.told = _told(answer)
+
+
+class _Told(NamedTuple):
+    """An answer in words."""
+
+    kind: str
+    """What it counts as: one of `_KINDS`."""
+    sign: str
+    """The same in more detail: a status, where there is one."""
+    why: str
+    code: int
+    """The exit code that it leads to."""
+
+
+def _told(answer: "Page | Verdict | MannersError") -> _Told:
+    if isinstance(answer, InvalidURL):
+        return _Told("failed", "invalid-url", answer.problem, UNDECIDED)
+    if isinstance(answer, MannersError):
+        kind = "deferred" if isinstance(answer, HostDeferred) else "failed"
+        return _Told(kind, kind, printable(str(answer)), UNDECIDED)
+    verdict = answer if isinstance(answer, Verdict) else answer.verdict
+    if not verdict.allowed:
+        return _Told("blocked", "blocked", render.because(verdict), 1)
+    if isinstance(answer, Verdict):
+        return _Told("allowed", "allowed", "", 0)
+    return _told_of(answer)
+
+
+def _told_of(page: "Page") -> _Told:
+    """A page in words, when it was allowed."""
+    if page.status is None:
+        return _Told("failed", "no-answer", page.cause, UNDECIDED)
+    if not page.complete:
+        return _Told("failed", str(page.status), "longer than what is read of a page", 1)
+    if page.ok or page.not_modified:
+        return _Told("fetched", str(page.status), "", 0)
+    return _Told("failed", str(page.status), page.cause, 1)
+
+
+def _line(result: _Result) -> str:
+    """A result on one line."""
+    if result.verdict is not None:
+        return render.verdict_line(result.verdict)
+    if isinstance(result.error, InvalidURL):
+        return render.invalid_line(result.error)
+    colour = {0: "green", 1: "red"}.get(result.told.code, "yellow")
+    return f"{render.styled(f'{result.told.sign:<9}', colour)}  {_story(result)}"
+
+
+def _story(result: _Result) -> str:
+    page, parts = result.page, [printable(result.url)]
+    if page is not None and len(page.hops) > 1:
+        parts[0] += f" -> {page.final_url}"
+    if page is not None and page.status is not None:
+        parts += [render.count(len(page.body), "byte"), f"{page.seconds:.2f} s"]
+    return "  ".join(filter(None, [*parts, result.told.why, printable(str(result.file or ""))]))
+
+
+def _as_json(result: _Result) -> str:
+    if result.verdict is not None:
+        return render.as_json(result.verdict.to_dict())
+    if result.page is not None:
+        file = {} if result.file is None else {"file": str(result.file)}
+        return render.as_json(result.page.to_dict() | file)
+    until = {"until": result.error.until} if isinstance(result.error, HostDeferred) else {}
+    told = result.told
+    values = {"allowed": None, "reason": told.sign, "url": result.url, "problem": told.why}
+    return render.as_json(values | until)
+
+
+def _print_page(result: _Result) -> None:
+    """The body to standard output, the line about it to standard error."""
+    print(f"{result.told.sign:<9}  {_story(result)}", file=sys.stderr, flush=True)
+    page = result.page
+    if page is None or not page.body:
+        return
+    if not sys.stdout.isatty():
+        sys.stdout.flush()
+        sys.stdout.buffer.write(page.body)
+        sys.stdout.buffer.flush()
+    elif "\0" in page.text:
+        raise inputs.Unusable("not text, and not for a terminal: -o DIR saves it, > FILE writes it")
+    else:
+        print(render.printable_text(page.text), end="", flush=True)
+
+
+class _Report:
+    """What came of all URLs, and why."""
+
+    def __init__(self) -> None:
+        self.kinds: Counter[str] = Counter()
+        self.code = 0
+        self._reasons: Counter[tuple[str, str]] = Counter()
+        self._warnings = inputs.Warnings()
+
+    @property
+    def total(self) -> int:
+        """How many URLs there were."""
+        return self.kinds.total()
+
+    def add(self, result: _Result) -> None:
+        """Count a result, and warn about what is strange about the sites on the way."""
+        told, page = result.told, result.page
+        self.kinds[told.kind] += 1
+        self.code = max(self.code, told.code)
+        verdicts = [] if result.verdict is None else [result.verdict]
+        if page is not None:
+            verdicts = [hop.verdict for hop in page.hops]
+            if page.cause == "refused address":
+                self._warnings.say(origin(page.final_url), inputs.REFUSED)
+        for verdict in verdicts:
+            self._warnings.about(verdict)
+        if told.code:
+            where = origin(verdicts[-1].url) if told.kind == "blocked" else ""
+            sign = "" if told.sign == told.kind else told.sign
+            self._reasons[told.kind, "  ".join(filter(None, (where, sign, told.why)))] += 1
+
+    def lines(self, left: int) -> Iterator[str]:
+        """The counts, and the reasons for what was not fetched, the most frequent first."""
+        counts = [f"{self.kinds[kind]:,} {kind}" for kind in _KINDS if self.kinds[kind]]
+        if left:
+            counts.append(f"{left:,} not done")
+        if counts:
+            yield ", ".join(counts)
+        for (kind, why), number in self._reasons.most_common(_REASONS):
+            yield f"  {number:,} {kind}: {why}"
+        if len(self._reasons) > _REASONS:
+            yield f"  and {len(self._reasons) - _REASONS:,} other reasons"

@@ -1,0 +1,82 @@
+"""Pages saved as files: one for each URL, whatever the URL looks like."""
+
+import hashlib
+import os
+import re
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import unquote
+
+from manners.cli.inputs import Unusable
+from manners.urls import origin, requestable
+
+_MAX_NAME, _MAX_FOLDER = 80, 120
+_UNSAFE = re.compile(r"[^A-Za-z0-9_]+")
+_UNSAFE_IN_HOST = re.compile(r"[^a-z0-9_.-]+")
+_ENDING = re.compile(r"\.[A-Za-z0-9]{1,8}\Z").search
+# Windows keeps these names for devices, whatever comes behind a dot.
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|\Z)").match
+
+
+def file_of(url: str) -> Path:
+    """The file that a URL is saved in: a folder for the host, a name that only this URL has.
+
+    The beginning of a name is for people. What tells it from all others is a digest of the URL, as
+    it is requested: so names are the same in every run, and where file systems do not tell `A` from
+    `a`.
+
+    >>> file_of("https://example.com/docs/intro.html?page=2").as_posix()
+    'example.com/docs-intro-page-2-43d19bf3701d.html'
+    >>> file_of("https://example.com/../../etc/passwd").as_posix()
+    'example.com/etc-passwd-99164840ea55'
+    """
+    asked = requestable(url)
+    site = origin(asked)
+    path, _, query = (unquote(part) for part in asked[len(site) :].partition("?"))
+    if path.endswith("/"):
+        path += "index.html"
+    ending = found[0] if (found := _ENDING(path)) else ""
+    shown = _UNSAFE.sub("-", f"{path.removesuffix(ending)}-{query}")[: _MAX_NAME + 1].strip("-")
+    digest = hashlib.sha256(asked.encode("ascii")).hexdigest()[:12]
+    folder = _UNSAFE_IN_HOST.sub("_", site.partition("//")[2])[:_MAX_FOLDER].strip("_.")
+    if not folder or _DEVICE(folder):
+        folder = f"_{folder}"
+    return Path(folder, f"{shown or 'page'}-{digest}{ending}")
+
+
+def made(folder: Path) -> Path:
+    """A folder that can be saved to, made if need be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Unusable(f"cannot write to {str(folder)!r}: {error.strerror}") from None
+    if not os.access(folder, os.W_OK):
+        raise Unusable(f"cannot write to {str(folder)!r}")
+    return folder
+
+
+def save(body: bytes, url: str, root: Path) -> Path:
+    """Write the body of a page to its file under a folder, all of it or nothing."""
+    path = root / file_of(url)
+    try:
+        path.parent.mkdir(exist_ok=True)
+        if path.parent.is_symlink():
+            raise Unusable(f"cannot write {str(path)!r}: its folder is a link to another place")
+        _write(body, path)
+    except OSError as error:
+        raise Unusable(f"cannot write {str(path)!r}: {error.strerror}") from None
+    return path
+
+
+def _write(body: bytes, path: Path) -> None:
+    # A link that has the name of the file is replaced, and not followed.
+    unfinished = path.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        with unfinished.open("xb") as file:
+            file.write(body)
+        unfinished.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise

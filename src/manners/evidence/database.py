@@ -1,0 +1,160 @@
+"""A database that evidence is kept in: SQLite by default, PostgreSQL by URL; opened and upgraded.
+
+One schema and one code path on SQLAlchemy Core. Everything is written with `writing()`, in one
+transaction that is durable when it ends; readers see a store as it was when they began.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from manners._text import printable
+from manners.errors import MissingExtra, StoreError
+from manners.evidence import schema
+
+try:
+    import sqlalchemy
+    from sqlalchemy import Connection, Engine, event, insert, inspect, select
+    from sqlalchemy.engine import make_url
+except ModuleNotFoundError as error:
+    if error.name != "sqlalchemy":
+        raise
+    raise MissingExtra("sqlalchemy", "crawl") from None
+
+BUSY = 30.0
+"""Seconds that another process may take to write."""
+_MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+class Database:
+    """A store that is open: its tables are there, and as this version of the package has them."""
+
+    def __init__(self, place: str | Path, *, create: bool = True) -> None:
+        self.place, url = _url(place)
+        if not create and url.get_backend_name() == "sqlite" and not Path(self.place).is_file():
+            raise StoreError(self.place, "there is no such file")
+        try:
+            self.engine = _engine(url)
+            with self._told():
+                _upgrade(self.engine, self.place)
+        except StoreError:
+            raise
+        except ModuleNotFoundError as error:
+            if error.name is None or not error.name.startswith("psycopg"):
+                raise
+            raise MissingExtra("psycopg", "postgres") from None
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether it is a file."""
+        return self.engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction in which nobody else writes, durable when it ends without an error."""
+        with self._told(), self.engine.connect() as connection:
+            if self.is_sqlite:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            yield connection
+            connection.commit()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A view of the store as it is now, whoever writes meanwhile."""
+        with self._told(), self.engine.connect() as connection:
+            if self.is_sqlite:
+                connection.exec_driver_sql("BEGIN")
+            else:
+                connection = connection.execution_options(isolation_level="REPEATABLE READ")
+            yield connection
+
+    def close(self, *, is_inherited: bool = False) -> None:
+        """Close the connections; those of a parent process are left to it."""
+        self.engine.dispose(close=not is_inherited)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What the database says is said about this store, in one line."""
+        try:
+            yield
+        except sqlalchemy.exc.SQLAlchemyError as error:
+            said = printable(str(getattr(error, "orig", None) or error).strip())
+            raise StoreError(self.place, said.split("\n")[0][:500]) from None
+
+
+def _url(place: str | Path) -> tuple[str, sqlalchemy.URL]:
+    text = str(place)
+    try:
+        url = make_url(text if "://" in text else f"sqlite:///{text}")
+    except sqlalchemy.exc.ArgumentError:
+        raise StoreError("…", "not a path, and not the URL of a database") from None
+    shown = url.render_as_string(hide_password=True)
+    match url.get_backend_name():
+        case "sqlite":
+            if not url.database or url.database == ":memory:" or "mode=memory" in text:
+                raise StoreError(shown, "evidence needs a file: memory proves nothing")
+            return url.database, url
+        case "postgresql":
+            return shown, url.set(drivername="postgresql+psycopg")
+    raise StoreError(shown, "not a store: a path, sqlite:///… or postgresql://… is needed")
+
+
+def _engine(url: sqlalchemy.URL) -> Engine:
+    if url.get_backend_name() != "sqlite":
+        return sqlalchemy.create_engine(url, pool_pre_ping=True, pool_size=2)
+    engine = sqlalchemy.create_engine(url, connect_args={"timeout": BUSY})
+
+    @event.listens_for(engine, "connect")
+    def _(connection: Any, _: object) -> None:
+        connection.isolation_level = None  # transactions begin and end where this package says so
+        # Every commit is on the disk when it returns; with NORMAL the last ones may not be.
+        connection.execute("PRAGMA synchronous = FULL")
+
+    return engine
+
+
+def _upgrade(engine: Engine, place: str) -> None:
+    """Make the tables, or bring them up to date; what is somebody else's, or newer, is refused."""
+    with engine.connect() as connection:
+        version = _version(connection, place)
+    if version == schema.VERSION:
+        return
+    if version is not None and version > schema.VERSION:
+        raise StoreError(
+            place,
+            f"made by a later version of this package (store {version}, this one knows up to"
+            f" {schema.VERSION}): upgrade manners",
+        )
+    from alembic import command  # half a second to import, and seldom needed
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS))
+    with engine.connect() as connection:
+        if engine.dialect.name == "sqlite":
+            connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        else:  # one process at a time makes the tables
+            connection.exec_driver_sql("SELECT pg_advisory_xact_lock(6_385_201_147)")
+        if _version(connection, place) != schema.VERSION:  # another process was not faster
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+            if not connection.execute(select(schema.head)).first():
+                row = {"one": 1, "number": 0, "hash": "0" * 64}
+                connection.execute(insert(schema.head).values(row))
+        connection.commit()
+
+
+def _version(connection: Connection, place: str) -> str | None:
+    """The version of a store; None for a new one."""
+    names = set(inspect(connection).get_table_names())
+    if schema.VERSIONS_TABLE in names:
+        version = connection.exec_driver_sql(
+            f"SELECT version_num FROM {schema.VERSIONS_TABLE}"  # noqa: S608 (a name of ours)
+        ).scalar()
+        return None if version is None else str(version)
+    ours = set(schema.tables.tables)
+    if names & ours or (names and connection.dialect.name == "sqlite"):
+        raise StoreError(place, "a database that was made for something else")
+    return None

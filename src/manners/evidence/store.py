@@ -1,0 +1,281 @@
+"""The store of evidence: records in a chain, durable before anything depends on them."""
+
+import hashlib
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from sqlalchemy import Connection, Select, delete, func, insert, select, update
+
+from manners.errors import StoreError
+from manners.evidence import chain
+from manners.evidence.chain import GENESIS, Finding, Head, Link, hash_of
+from manners.evidence.database import Database
+from manners.evidence.record import Draft, Record, Snapshot, parse
+from manners.evidence.schema import checkpoints, evidence, head, snapshots
+from manners.evidence.writer import Writer
+from manners.urls import host
+
+_AT_A_TIME = 1_000
+_SNAPSHOTS = 100_000
+"""Snapshots of which it is remembered that they are stored."""
+
+_COLUMNS = ("id", "type", "host", "agent", "at", "snapshot", "content", "metadata", "hash")
+
+
+class Filter(NamedTuple):
+    """Which records are wanted; None is no matter."""
+
+    host: str | None = None
+    since: float | None = None
+    """Seconds since the epoch, like the next, which is no longer wanted."""
+    until: float | None = None
+    type: str | None = None
+    agent: str | None = None
+
+    def on(self, query: "Select[Any]") -> "Select[Any]":
+        """The query for these records."""
+        if self.host is not None:
+            query = query.where(evidence.c.host == self.host)
+        if self.since is not None:
+            query = query.where(evidence.c.at >= int(self.since * 1000))
+        if self.until is not None:
+            query = query.where(evidence.c.at < int(self.until * 1000))
+        if self.type is not None:
+            query = query.where(evidence.c.type == self.type)
+        if self.agent is not None:
+            query = query.where(evidence.c.agent == self.agent)
+        return query
+
+
+EVERYTHING = Filter()
+
+
+class EvidenceStore:
+    """Keeps records, in a file or in PostgreSQL; several processes may append to one store.
+
+    `place` is a path, `sqlite:///path` or `postgresql://…`. With `create=False`, a file that is not
+    there is an error.
+
+        with EvidenceStore("proof.db") as store:
+            number = await store.append(draft)
+            problems = list(store.verify())
+    """
+
+    def __init__(self, place: str | Path, *, create: bool = True) -> None:
+        self._database = Database(place, create=create)
+        self.place = self._database.place
+        """Where it is, as it may be shown."""
+        self._writer: Writer[Draft] = Writer(self._write)
+        self._stored: set[str] = set()
+        mark = "?" if self._database.is_sqlite else "%s"
+        marks = ", ".join([mark] * len(_COLUMNS))
+        self._insert = f"INSERT INTO evidence ({', '.join(_COLUMNS)}) VALUES ({marks})"  # noqa: S608
+        self._keep = (
+            f"INSERT INTO snapshots (sha256, body) VALUES ({mark}, {mark})"  # noqa: S608
+            " ON CONFLICT (sha256) DO NOTHING"
+        )
+
+    # Writing.
+
+    async def append(self, draft: Draft) -> int:
+        """Put a record into the chain; returns its number when it is durable."""
+        return await self._writer.add(draft)
+
+    def append_blocking(self, draft: Draft) -> int:
+        """The same for a thread without an event loop."""
+        return self._writer.add_blocking(draft)
+
+    def _write(self, drafts: Sequence[Draft]) -> Sequence[int]:
+        """Link a batch to the head, and move the head, in one transaction."""
+        kept: dict[str, Snapshot] = {}
+        for draft in drafts:
+            if draft.snapshot is not None and draft.snapshot.sha256 not in self._stored:
+                kept[draft.snapshot.sha256] = draft.snapshot
+        with self._database.writing() as connection:
+            if kept:
+                connection.exec_driver_sql(self._keep, [tuple(each) for each in kept.values()])
+            count, last = self._locked_head(connection)
+            rows: list[tuple[Any, ...]] = []
+            for draft in drafts:
+                count += 1
+                last = hash_of(last, count, draft.type, draft.content, draft.metadata)
+                sha256 = draft.snapshot.sha256 if draft.snapshot else None
+                rows.append(
+                    (
+                        *(count, draft.type, draft.host, draft.agent, draft.at),
+                        *(sha256, draft.content, draft.metadata, last),
+                    )
+                )
+            connection.exec_driver_sql(self._insert, rows)
+            connection.execute(update(head).values(number=count, hash=last))
+        if len(self._stored) > _SNAPSHOTS:
+            self._stored.clear()
+        self._stored.update(kept)
+        return range(count - len(drafts) + 1, count + 1)
+
+    def _locked_head(self, connection: Connection) -> tuple[int, str]:
+        row = connection.execute(select(head.c.number, head.c.hash).with_for_update()).first()
+        if row is None:
+            raise StoreError(self.place, "the end of the chain is missing: see `evidence verify`")
+        return row.number, row.hash
+
+    def prune(self, before: float) -> int:
+        """Drop the records from before a time, and leave a checkpoint; returns how many.
+
+        The chain goes on from the checkpoint: what remains can still be verified. Records go from
+        the beginning, up to the first that is younger.
+        """
+        with self._database.writing() as connection:
+            self._locked_head(connection)
+            young = select(func.min(evidence.c.id)).where(evidence.c.at >= int(before * 1000))
+            first = connection.execute(young).scalar()
+            gone = select(func.max(evidence.c.id))
+            if first is not None:
+                gone = gone.where(evidence.c.id < first)
+            last = connection.execute(gone).scalar()
+            if last is None:
+                return 0
+            hashed = connection.execute(select(evidence.c.hash).where(evidence.c.id == last))
+            mark = {"number": last, "hash": hashed.scalar_one(), "at": int(time.time() * 1000)}
+            connection.execute(insert(checkpoints).values(mark))
+            removed = connection.execute(delete(evidence).where(evidence.c.id <= last)).rowcount
+            used = select(evidence.c.snapshot).where(evidence.c.snapshot.is_not(None))
+            connection.execute(delete(snapshots).where(snapshots.c.sha256.not_in(used)))
+        self._stored.clear()
+        return removed
+
+    # Reading.
+
+    def head(self) -> Head:
+        """Where the chain ends, to be kept elsewhere."""
+        with self._database.reading() as connection:
+            return _head(connection)
+
+    def count(self, wanted: Filter = EVERYTHING) -> int:
+        """How many records there are."""
+        with self._database.reading() as connection:
+            query = wanted.on(select(func.count()).select_from(evidence))
+            return int(connection.execute(query).scalar_one())
+
+    def records(self, wanted: Filter = EVERYTHING, last: int | None = None) -> Iterator[Record]:
+        """The records, in the order of the chain; with `last`, only so many of the latest."""
+        before = evidence.alias()
+        query = select(evidence, before.c.hash.label("previous")).order_by(evidence.c.id)
+        query = query.outerjoin(before, before.c.id == evidence.c.id - 1)
+        if last is not None:
+            latest = wanted.on(select(evidence.c.id)).order_by(evidence.c.id.desc()).limit(last)
+            query = query.where(evidence.c.id.in_(latest))
+        with self._database.reading() as connection:
+            start = _start(connection).hash
+            for row in _streamed(connection, wanted.on(query)):
+                yield _record(row, row.previous or start)
+
+    def record(self, number: int) -> Record | None:
+        """One record, with the hash before it."""
+        with self._database.reading() as connection:
+            row = connection.execute(select(evidence).where(evidence.c.id == number)).first()
+            if row is None:
+                return None
+            earlier = select(evidence.c.hash).where(evidence.c.id == number - 1)
+            previous = connection.execute(earlier).scalar() or _start(connection).hash
+        return _record(row, previous)
+
+    def snapshot(self, sha256: str) -> bytes | None:
+        """A robots.txt as it was received."""
+        with self._database.reading() as connection:
+            query = select(snapshots.c.body).where(snapshots.c.sha256 == sha256)
+            body = connection.execute(query).scalar()
+        return None if body is None else bytes(body)
+
+    def verify(self, noted: Head | None = None) -> Iterator[Finding]:
+        """What is wrong with the store, record by record; nothing when all is as it was written.
+
+        With a head that was noted elsewhere, also that records are missing at the end, or that the
+        whole chain was written anew.
+        """
+        with self._database.reading() as connection:
+            rows = _streamed(connection, select(evidence).order_by(evidence.c.id))
+            problems: list[Finding] = []
+            last = [_start(connection)]
+
+            def links() -> Iterator[Link]:
+                for row in rows:
+                    problems.extend(_columns_changed(row))
+                    last[0] = Head(row.id, row.hash)
+                    yield Link(row.id, row.type, row.content, row.metadata, row.hash)
+
+            for finding in chain.verify(links(), last[0], noted):
+                yield from problems
+                problems.clear()
+                yield finding
+            yield from problems
+            written = _head(connection)
+            if written != last[0]:
+                yield Finding(
+                    written.number, f"should be the last, and the chain ends at {last[0].number}"
+                )
+            yield from self._snapshots_changed(connection)
+
+    def _snapshots_changed(self, connection: Connection) -> Iterator[Finding]:
+        first = select(func.min(evidence.c.id), evidence.c.snapshot)
+        first = first.where(evidence.c.snapshot.is_not(None)).group_by(evidence.c.snapshot)
+        rests = {sha256: number for number, sha256 in connection.execute(first)}
+        for row in _streamed(connection, select(snapshots)):
+            number = rests.pop(row.sha256, None)
+            if number and hashlib.sha256(bytes(row.body)).hexdigest() != row.sha256:
+                yield Finding(number, f"rests on a robots.txt that was changed ({row.sha256})")
+        for sha256, number in rests.items():
+            yield Finding(number, f"rests on a robots.txt that is missing ({sha256})")
+
+    def close(self) -> None:
+        """Write what is waiting, and close."""
+        self._writer.close()
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _record(row: Any, previous: str) -> Record:
+    content, metadata = parse(row.content, row.metadata)
+    return Record(row.id, row.type, content, metadata, row.hash, previous)
+
+
+def _head(connection: Connection) -> Head:
+    row = connection.execute(select(head.c.number, head.c.hash)).first()
+    return Head(row.number, row.hash) if row else Head()
+
+
+def _start(connection: Connection) -> Head:
+    """Where the records begin: after what was pruned."""
+    query = select(checkpoints.c.number, checkpoints.c.hash)
+    row = connection.execute(query.order_by(checkpoints.c.number.desc()).limit(1)).first()
+    return Head(row.number, row.hash) if row else Head(0, GENESIS)
+
+
+def _streamed(connection: Connection, query: "Select[Any]") -> Iterable[Any]:
+    return connection.execution_options(yield_per=_AT_A_TIME).execute(query)
+
+
+def _columns_changed(row: Any) -> Iterator[Finding]:
+    """Columns that are there for searching say what the record says, or somebody changed them."""
+    content, metadata = parse(row.content, row.metadata)
+    try:
+        at = datetime.fromisoformat(content["timestamp"])
+        expected = (
+            host(metadata["url"].partition("?…")[0]),
+            metadata["agent"],
+            round(at.timestamp() * 1000),
+            metadata["snapshot"],
+        )
+    except (KeyError, TypeError, ValueError):
+        yield Finding(row.id, "cannot be read")
+        return
+    if (row.host, row.agent, row.at, row.snapshot) != expected:
+        yield Finding(row.id, "is filed under something else than it says")

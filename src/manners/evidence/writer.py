@@ -1,0 +1,139 @@
+"""The writer: one thread that owns the connection, and commits what is waiting in one go.
+
+Whoever has something to write waits until it is durable. While one commit is on its way to the
+disk, others queue up, and all of them go with the next: a thousand waiters cost one commit, not a
+thousand.
+"""
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Generic, TypeVar
+
+from manners import _forks
+from manners.errors import StoreError
+
+_Item = TypeVar("_Item")
+
+MOST = 2_000
+"""Items in one transaction."""
+
+
+class Writer(Generic[_Item]):
+    """Writes items in the order they come, many in one transaction.
+
+    `write` is called in the writer's thread with all that is waiting, and returns a number for each
+    when they are durable; when it fails, everybody who waits gets the error.
+    """
+
+    def __init__(self, write: Callable[[Sequence[_Item]], Sequence[int]]) -> None:
+        self._write = write
+        self._queue: queue.SimpleQueue[list[_Waiting[_Item]] | None] = queue.SimpleQueue()
+        self._gathered: list[_Waiting[_Item]] = []
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._fork = _forks.generation
+        self._is_closed = False
+
+    async def add(self, item: _Item) -> int:
+        """Write an item; returns its number when it is durable."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[int] = loop.create_future()
+        # What is added in one round of the event loop goes to the thread together: handing over
+        # is what costs, not writing.
+        self._gathered.append((item, future))
+        if len(self._gathered) == 1:
+            loop.call_soon(self._hand_over)
+        return await future
+
+    def add_blocking(self, item: _Item) -> int:
+        """The same for a thread without an event loop."""
+        future: Future[int] = Future()
+        self._start()
+        self._queue.put([(item, future)])
+        return future.result()
+
+    def _hand_over(self) -> None:
+        gathered, self._gathered = self._gathered, []
+        try:
+            self._start()
+        except StoreError as error:
+            _tell(gathered, None, error)
+            return
+        self._queue.put(gathered)
+
+    def close(self) -> None:
+        """Write what is waiting, and stop."""
+        with self._lock:
+            self._is_closed = True
+            thread = self._thread
+            if thread is not None:
+                self._queue.put(None)
+        if thread is not None and self._fork == _forks.generation:
+            thread.join()
+
+    def _start(self) -> None:
+        if self._thread is not None and self._fork == _forks.generation:
+            return
+        with self._lock:
+            if self._is_closed:
+                raise StoreError("evidence", "the store is closed")
+            if self._thread is None or self._fork != _forks.generation:
+                self._fork, self._queue = _forks.generation, queue.SimpleQueue()
+                self._thread = threading.Thread(
+                    target=self._run, name="manners-writer", daemon=True
+                )
+                self._thread.start()
+
+    def _run(self) -> None:
+        is_open = True
+        while is_open:
+            waiting = self._queue.get()
+            if waiting is None:
+                return
+            while len(waiting) < MOST:
+                try:
+                    more = self._queue.get_nowait()
+                except queue.Empty:
+                    break
+                if more is None:
+                    is_open = False
+                    break
+                waiting += more
+            try:
+                numbers = self._write([item for item, _ in waiting])
+            except BaseException as error:
+                _tell(waiting, None, error)
+            else:
+                _tell(waiting, numbers, None)
+
+
+_Waiting = tuple[_Item, "asyncio.Future[int] | Future[int]"]
+
+
+def _tell(
+    waiting: Sequence[_Waiting[_Item]],
+    numbers: Sequence[int] | None,
+    error: BaseException | None,
+) -> None:
+    """Wake everybody who waits; each event loop once."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[int], int]]] = {}
+    for place, (_, future) in enumerate(waiting):
+        number = numbers[place] if numbers is not None else 0
+        if isinstance(future, Future):
+            future.set_exception(error) if error else future.set_result(number)
+        else:
+            by_loop.setdefault(future.get_loop(), []).append((future, number))
+    for loop, told in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(_resolve, told, error)
+        except RuntimeError:  # the loop is closed, and nobody waits
+            continue
+
+
+def _resolve(told: list[tuple["asyncio.Future[int]", int]], error: BaseException | None) -> None:
+    for future, number in told:
+        if not future.done():
+            future.set_exception(error) if error else future.set_result(number)
