@@ -102,7 +102,8 @@ class Call:
         lines = [f"HTTP/1.1 {status} {status}", f"Content-Length: {len(body)}"]
         lines += [f"{name}: {value}" for name, value in headers]
         lines += [] if self.stays else ["Connection: close"]
-        await self.send("\r\n".join((*lines, "", "")).encode("latin-1") + body)
+        sent = b"" if visit.method == "HEAD" else body
+        await self.send("\r\n".join((*lines, "", "")).encode("latin-1") + sent)
 
     async def pause(self, seconds: float | None = None) -> None:
         """Wait; without a time, until the client leaves."""

@@ -87,6 +87,17 @@ CacheOption = Annotated[
     str | None,
     typer.Option("--cache", metavar="FILE|URL", help="Where files are kept: a file, or valkey://…"),
 ]
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="PLACE",
+        help="Where evidence is kept: a file, or postgresql://… (default manners.db).",
+    ),
+]
+RedactQueryOption = Annotated[
+    bool | None, typer.Option("--redact-query", help="Leave the queries of URLs out of it.")
+]
 ConfigOption = Annotated[
     str | None,
     typer.Option(
@@ -183,6 +194,10 @@ def open_cache(settings: "Settings") -> "AsyncRobotsCache":
             ca_file=settings.ca_file,
         ),
     )
+
+
+STORE = "manners.db"
+"""Where commands that fetch keep evidence, unless they are told otherwise."""
 
 
 def open_client(settings: "Settings") -> "AsyncClient":

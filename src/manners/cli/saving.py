@@ -1,11 +1,13 @@
-"""Pages saved as files: one for each URL, whatever the URL looks like."""
+"""Files that are written: one for each page, whatever its URL looks like; all of it or nothing."""
 
 import hashlib
 import os
 import re
 import secrets
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 from urllib.parse import unquote
 
 from manners.cli.inputs import Unusable
@@ -70,11 +72,18 @@ def save(body: bytes, url: str, root: Path) -> Path:
 
 
 def _write(body: bytes, path: Path) -> None:
+    with replacing(path) as file:
+        file.write(body)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to, which is in its place when all went well, and nowhere otherwise."""
     # A link that has the name of the file is replaced, and not followed.
     unfinished = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
         with unfinished.open("xb") as file:
-            file.write(body)
+            yield file
         unfinished.replace(path)
     except BaseException:
         with suppress(OSError):

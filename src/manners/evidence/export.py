@@ -1,0 +1,279 @@
+"""Records outside of a store: as lines of a file, as rows of a table, and verified there. Quiet.
+
+What an exported file shows by itself is less than what a store shows: `Exported.limits` says how
+much less.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from manners._text import printable
+from manners.errors import MannersError
+from manners.evidence.chain import GENESIS, Head, hash_of
+from manners.evidence.record import Record, without_query
+
+MAX_LINE = 16 * 1024 * 1024
+"""Bytes that a line of an exported file may have."""
+
+_RECORD = {"id", "type", "content", "metadata", "previous", "hash"}
+_PATIENCE = 100
+"""Lines that may be no records before it is said that a file is something else."""
+
+
+def as_dict(record: Record, redact_query: bool = False) -> dict[str, Any]:
+    """A record as a line of an exported file has it.
+
+    A line whose query is left out says so: its hash is that of the whole record.
+
+    >>> made = Record(1, "robots_allowed", {}, {"url": "http://a/?token=1"}, "ab" * 32)
+    >>> line = as_dict(made, redact_query=True)
+    >>> line["metadata"], line["redacted"]
+    ({'url': 'http://a/?…'}, True)
+    """
+    values = record.to_dict()
+    shown = without_query(record.url)
+    if redact_query and shown != record.url:
+        values["metadata"]["url"] = shown
+        values["redacted"] = True
+    return values
+
+
+# A table.
+
+_OUTCOME = ("availability", "status", "note", "url", "at", "age", "charset", "complete", "copy")
+COLUMNS = (
+    *("id", "timestamp", "type", "allowed", "url", "matchedRule", "reason", "line", "crawlDelay"),
+    *("agent", "group", "dialect", "profile", "engine", "confidence", "exclusion", "snapshot"),
+    *(f"robots_{name}" for name in _OUTCOME),
+    *("redacted", "previous", "hash"),
+)
+"""What a row has: all of a record, without anything inside anything."""
+
+
+def cells(values: Mapping[str, Any]) -> list[str]:
+    """What `as_dict` made as a row of a table, harmless where somebody opens it.
+
+    >>> made = Record(1, "robots_allowed", {}, {"line": 2, "agent": "@me"}, "ab" * 32)
+    >>> row = dict(zip(COLUMNS, cells(as_dict(made)), strict=True))
+    >>> row["id"], row["line"], row["agent"], row["url"]
+    ('1', '2', "'@me", '')
+    """
+    found = {**values["metadata"], **values["content"]}
+    outcome = found.get("outcome")
+    if isinstance(outcome, dict):
+        found |= {f"robots_{name}": outcome.get(name) for name in _OUTCOME}
+    # One left out in the record itself is marked there, one left out now at the top.
+    redacted = bool(values.get("redacted") or found.get("redacted"))
+    found |= {name: values[name] for name in ("id", "type", "previous", "hash")}
+    return [_cell(name, {**found, "redacted": redacted}.get(name)) for name in COLUMNS]
+
+
+def _cell(name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    if name == "exclusion" and isinstance(value, dict):
+        value = value.get("exclude") or json.dumps(value, ensure_ascii=False)
+    if isinstance(value, bool | int | float | dict | list):
+        return json.dumps(value)
+    return harmless(str(value))
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""How a cell begins that a spreadsheet may take for a formula (OWASP, CSV injection)."""
+
+
+def harmless(text: str) -> str:
+    r"""A text that no spreadsheet takes for a formula, and no terminal for a command.
+
+    >>> print(harmless("=cmd|' /C calc'!A0"), harmless("-1"), harmless("a\x1b[2J"))
+    '=cmd|' /C calc'!A0 '-1 a\x1b[2J
+    """
+    return ("'" if text.startswith(_FORMULA) else "") + printable(text)
+
+
+def csv_line(row: Iterable[str]) -> str:
+    """A row as RFC 4180 has it, every cell in quotes, without the end of the line.
+
+    >>> print(csv_line(["a", 'b"c', "d,e"]))
+    "a","b""c","d,e"
+    """
+    return ",".join('"{}"'.format(cell.replace('"', '""')) for cell in row)
+
+
+# Verified.
+
+
+class NotAnExport(MannersError, ValueError):
+    """A file in which there are no records."""
+
+
+class LineFinding(NamedTuple):
+    """Something that is wrong with a line of an exported file.
+
+    >>> print(LineFinding(7, 12, "was changed"))
+    line 7, record 12: was changed
+    """
+
+    line: int
+    """Counted from 1; 0 where it is about no line."""
+    id: int | None
+    """The number of the record, where that could be read."""
+    problem: str
+
+    def __str__(self) -> str:
+        places = (f"line {self.line}" if self.line else "", f"record {self.id}" if self.id else "")
+        return f"{', '.join(filter(None, places))}: {self.problem}"
+
+
+class _Last(NamedTuple):
+    """The record before."""
+
+    id: int
+    hash: str
+    is_redacted: bool
+
+
+class Exported:
+    """An exported file, read line by line: what is wrong with it, and what it cannot show.
+
+    >>> checked = Exported()
+    >>> [str(finding) for finding in checked.findings([b"{}"])]
+    Traceback (most recent call last):
+    manners.evidence.export.NotAnExport: no line is a record
+    """
+
+    def __init__(self, noted: Head | None = None) -> None:
+        self.noted = noted
+        self.records = 0
+        """How many there were."""
+        self.redacted = 0
+        """Those of them whose query is left out."""
+        self.held = 0
+        """Those of these whose hash is covered by the record that follows."""
+        self.gaps = 0
+        """Places where the numbers do not follow each other."""
+        self.first = 0
+        """The number of the first record."""
+        self._last: _Last | None = None
+        self._has_noted = False
+
+    def findings(self, lines: Iterable[bytes]) -> Iterator[LineFinding]:
+        """What is wrong, in the order of the lines; a file without a record is NotAnExport."""
+        early: list[LineFinding] = []
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                record, is_redacted = _read(line)
+            except (ValueError, RecursionError) as error:
+                finding = LineFinding(number, None, f"is not a record: {error}")
+                if self.records:
+                    yield finding
+                elif len(early) == _PATIENCE:
+                    break
+                else:  # it may be a file of something else, which is one thing to say, not many
+                    early.append(finding)
+                continue
+            yield from early
+            early.clear()
+            for problem in self._look_at(record, is_redacted):
+                yield LineFinding(number, record.id, problem)
+        if early:
+            raise NotAnExport("no line is a record")
+        if self.noted is not None and self.noted.number and not self._has_noted:
+            problem = "was noted, and is not here: the file ends too early, or was filtered"
+            yield LineFinding(0, self.noted.number, problem)
+
+    def limits(self) -> Iterator[str]:
+        """What cannot be known from what was read, in sentences; complete after `findings`."""
+        if self.redacted:
+            yield (
+                f"{self.redacted:,} redacted: whether these were changed cannot be known;"
+                f" the hashes of {self.held:,} are covered by the record that follows"
+            )
+        if self.first > 1:
+            yield f"it begins with record {self.first}: nothing is known of those before"
+        if self.gaps:
+            yield (
+                f"numbers are missing in {self.gaps:,} places, as in a filtered export:"
+                " whether records were taken out there cannot be known"
+            )
+        if self.noted is None:
+            yield (
+                "without --head: whether records are missing at the end, or all were written"
+                " anew, cannot be known"
+            )
+
+    def _look_at(self, record: Record, is_redacted: bool) -> Iterator[str]:
+        last, self.records = self._last, self.records + 1
+        self.first = self.first or record.id
+        follows = last is not None and record.id == last.id + 1
+        holds = _holds(record)
+        if is_redacted and not holds:
+            self.redacted += 1
+            if not record.url.endswith("?…"):
+                yield "is marked as redacted, and nothing is left out"
+        elif not holds:
+            yield "was changed"
+        if record.id == 1 and record.previous != GENESIS:
+            yield "is the first, and follows another"
+        if last is not None and record.id <= last.id:
+            yield f"stands behind record {last.id}"
+        elif last is not None and not follows:
+            self.gaps += 1
+        elif last is not None and record.previous != last.hash:
+            yield f"does not follow record {last.id} as it is here"
+        elif last is not None and last.is_redacted and holds:
+            self.held += 1
+        yield from self._compare(record)
+        self._last = _Last(record.id, record.hash, is_redacted and not holds)
+
+    def _compare(self, record: Record) -> Iterator[str]:
+        """The head that was noted is the hash of one record, and what the next one follows."""
+        if self.noted is None:
+            return
+        for number, digest in ((record.id, record.hash), (record.id - 1, record.previous)):
+            if number == self.noted.number and not self._has_noted:
+                self._has_noted = True
+                if digest != self.noted.hash:
+                    yield f"has another hash for record {number} than was noted"
+
+
+def _read(line: bytes) -> tuple[Record, bool]:
+    """The record in a line, and whether its query is left out."""
+    if len(line) > MAX_LINE:
+        raise ValueError("too long")
+    try:
+        values = json.loads(line.decode("utf-8-sig"), object_pairs_hook=_once)
+    except UnicodeDecodeError:
+        raise ValueError("not UTF-8") from None
+    except json.JSONDecodeError:
+        raise ValueError("not JSON") from None
+    if not isinstance(values, dict) or not values.keys() >= _RECORD:
+        raise ValueError("something is missing")
+    # Nothing covers what is beyond the record: nobody is to take it for a part of it.
+    for name in values.keys() - _RECORD - {"redacted"}:
+        raise ValueError(f"nothing covers {printable(name[:100])!r}")
+    record = Record.from_dict(values)
+    if record.id < 1:
+        raise ValueError("its number is none")
+    return record, values.get("redacted") is True
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; what is in it twice is read by some as the one, by some as the other."""
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise ValueError("something is in it twice")
+    return made
+
+
+def _holds(record: Record) -> bool:
+    """Whether a record has the hash that it should have."""
+    try:
+        link = record.link
+        own = hash_of(record.previous, link.id, link.type, link.content, link.metadata)
+    except (ValueError, TypeError, OverflowError, RecursionError):  # what nobody can have hashed
+        return False
+    return own == record.hash

@@ -1,0 +1,147 @@
+"""The server in a process of its own, so that nothing the client does delays its clock.
+
+    with apart("tests.client.hosts:mixed") as site:
+        ...
+    assert site.log[0].path == "/robots.txt"
+
+Handlers go by name, and the log comes back when everything is over. It is all that is looked at,
+but for one thing: on a busy machine a process may have to stand still in the middle of a request,
+through no fault of its own. Both sides watch for that, and `early` makes allowance for it.
+"""
+
+import asyncio
+import gc
+import importlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import asdict
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from tests.faults.server import Handler, Site, Visit
+
+ROOT = Path(__file__).parents[2]
+BEAT = 0.005
+AFTERMATH = 0.04
+"""Seconds that it takes to catch up after a standstill, and to notice it."""
+
+Standstill = tuple[float, float]
+"""When it ended, and how long it was, not counting the work that was done meanwhile."""
+
+
+class Apart:
+    """A server somewhere else; its log is there when it has ended."""
+
+    def __init__(self, ports: list[int]) -> None:
+        self.ports = ports
+        self.log: list[Visit] = []
+        self.standstills: list[Standstill] = []
+
+    def url(self, address: str = "127.0.0.1", path: str = "/", port: int = 0) -> str:
+        return f"http://{address}:{self.ports[port]}{path}"
+
+    def at(self, address: str) -> list[Visit]:
+        """The requests that one host has seen, on all ports, as they came."""
+        return sorted((each for each in self.log if each.address == address), key=lambda it: it.at)
+
+    def gaps(self, address: str) -> list[float]:
+        """Seconds from each arrival at a host to the next."""
+        return [after.at - before.at for before, after in pairwise(self.at(address))]
+
+    def early(self, address: str, delay: float) -> list[float]:
+        """Seconds by which each arrival at a host was late, less than zero if it came too early.
+
+        It did not where the one before it was held up by the machine.
+        """
+        return [
+            after.at - before.at - delay + self._held_up(before)
+            for before, after in pairwise(self.at(address))
+        ]
+
+    def _held_up(self, visit: Visit) -> float:
+        return sum(lost for ended, lost in self.standstills if abs(visit.at - ended) <= AFTERMATH)
+
+    def most_at_once(self, address: str, grace: float = 0.005) -> int:
+        """The most requests that a host had at a time.
+
+        A client that closes a connection and opens another is seen leaving a moment late.
+        """
+        visits = self.at(address)
+        events = [(visit.at, 1) for visit in visits]
+        events += [(max(visit.left - grace, visit.at), -1) for visit in visits if visit.left]
+        running = most = 0
+        for _, step in sorted(events):
+            running += step
+            most = max(most, running)
+        return most
+
+    @property
+    def paths(self) -> list[str]:
+        return [visit.path for visit in self.log]
+
+
+@contextmanager
+def apart(handler: str, ports: int = 1) -> Iterator[Apart]:
+    """Run a server elsewhere, with a handler of this name (`module:name`)."""
+    command = [sys.executable, "-m", __name__, handler, str(ports)]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        site = Apart(json.loads(process.stdout.readline()))
+        try:
+            yield site
+        finally:
+            told, _ = process.communicate("")
+    seen: dict[str, Any] = json.loads(told)
+    assert seen["failures"] == []
+    site.log = [Visit(**each) for each in seen["log"]]
+    site.standstills += map(tuple, seen["standstills"])
+
+
+@asynccontextmanager
+async def steady(standstills: list[Standstill]) -> AsyncIterator[None]:
+    """Write down when this process stands still, and keep the collector from being the reason."""
+    gc.collect()
+    gc.freeze()  # all that tests have loaded takes long to look through
+    watching = asyncio.create_task(_watch(standstills))
+    try:
+        yield
+    finally:
+        watching.cancel()
+        await asyncio.wait([watching])
+        gc.unfreeze()
+
+
+async def _watch(standstills: list[Standstill]) -> None:
+    while True:
+        begun, worked = time.monotonic(), time.thread_time()
+        await asyncio.sleep(BEAT)
+        ended = time.monotonic()
+        lost = ended - begun - BEAT - (time.thread_time() - worked)
+        if lost > BEAT / 2:
+            standstills.append((ended, lost))
+
+
+async def serve(handler: Handler, ports: int) -> None:
+    standstills: list[Standstill] = []
+    async with Site(handler, ports=ports) as site, steady(standstills):
+        print(json.dumps(site.ports), flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+    told = {
+        "log": list(map(asdict, site.log)),
+        "failures": list(map(repr, site.failures)),
+        "standstills": standstills,
+    }
+    print(json.dumps(told), flush=True)
+
+
+if __name__ == "__main__":
+    place, _, name = sys.argv[1].partition(":")
+    asyncio.run(serve(getattr(importlib.import_module(place), name), int(sys.argv[2])))

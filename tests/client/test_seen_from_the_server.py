@@ -1,0 +1,247 @@
+"""What hosts see of a client: how many at once, how far apart, and nothing that they closed.
+
+Everything here is computed from the log of the server, which runs in a process of its own.
+"""
+
+import asyncio
+import statistics
+from collections.abc import Awaitable, Callable
+from itertools import pairwise
+
+import pytest
+
+from manners import Page
+from tests.client.apart import apart, steady
+from tests.client.asking import asking, run
+from tests.client.hosts import BUSY_WAITS, CLOSED, PATIENCE
+from tests.faults.server import Visit
+
+LATE = 0.020
+"""Seconds by which an arrival may come too early: the one before it may have been on its way for so
+long."""
+
+Fetch = Callable[[int], Awaitable[object]]
+
+
+async def keep_busy(tasks: int, seconds: float, fetch: Fetch) -> None:
+    """Let so many tasks fetch one page after the other, until the time is up."""
+
+    async def one(number: int) -> None:
+        while True:
+            await fetch(number)
+
+    async with asyncio.timeout(seconds + 60):
+        running = [asyncio.create_task(one(number)) for number in range(tasks)]
+        await asyncio.wait(running, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+        for task in running:
+            task.cancel()
+        results = await asyncio.gather(*running, return_exceptions=True)
+    failed = [each for each in results if not isinstance(each, asyncio.CancelledError)]
+    assert failed == []
+
+
+@pytest.mark.parametrize(
+    "seconds", [30.0, pytest.param(300.0, marks=pytest.mark.soak)], ids=["30 s", "300 s"]
+)
+def test_no_host_sees_more_than_it_was_promised(seconds: float) -> None:
+    """50 hosts, 200 tasks: two requests at a time, the delay between any two, nothing closed."""
+    delays = {f"127.0.1.{number}": 0.35 + 0.007 * number for number in range(1, 51)}
+    hosts = list(delays)
+    own = {host: {"delay": delay} for host, delay in delays.items()}
+    del own["127.0.1.50"]  # which has the delay of all others: 0.7
+
+    async def work() -> None:
+        async with (
+            asking(
+                delay_least=0.7,
+                delay_most=0.7,
+                hosts=own,
+                page_read_timeout=PATIENCE,
+                page_total_timeout=PATIENCE * 2,
+            ) as client,
+            steady(site.standstills),
+        ):
+
+            async def fetch(number: int) -> None:
+                path = ("/", "/a", *CLOSED)[number // 50]
+                page = await client.get(site.url(hosts[number % 50], path))
+                await asyncio.sleep(0 if page.was_allowed else 0.5)
+
+            await keep_busy(200, seconds, fetch)
+
+    with apart("tests.client.hosts:mixed") as site:
+        run(work, seconds + 60)
+
+    assert {visit.address for visit in site.log} == set(hosts)
+    assert [visit for visit in site.log if visit.left is None] == []
+    assert [host for host in hosts if site.most_at_once(host) > 2] == []
+    early = [each for host, delay in delays.items() for each in site.early(host, delay)]
+    assert len(early) > 50 * seconds  # there was something to see
+    assert sorted(each for each in early if each < -LATE) == []
+    gaps = [gap - delay for host, delay in delays.items() for gap in site.gaps(host)]
+    assert statistics.median(gaps) >= 0
+    assert [path for path in site.paths if path.startswith(CLOSED)] == []
+
+
+@pytest.mark.parametrize("path", ["/slam", "/reset"])
+def test_a_host_that_slams_the_door_is_left_alone_for_the_delay(path: str) -> None:
+    """What is sent once more, because a kept connection may have been closed, waits its turn."""
+
+    async def work() -> None:
+        async with asking(delay_least=0.3, delay_most=0.3) as client, steady(site.standstills):
+            assert (await client.get(site.url(path="/well"))).ok
+            page = await client.get(site.url(path=path))
+            assert (page.status, page.cause) == (None, "connection lost")
+            assert (await client.get(site.url(path="/well"))).ok
+
+    with apart("tests.client.hosts:slamming") as site:
+        run(work)
+    assert site.paths[:3] == ["/robots.txt", "/well", path]
+    assert set(site.paths[3:-1]) <= {path}
+    assert site.paths[-1] == "/well"
+    assert min(site.early("127.0.0.1", 0.3)) >= -LATE
+
+
+@pytest.mark.parametrize(
+    ("address", "delay", "wanted"),
+    [
+        pytest.param("127.0.2.1", 5.0, 3, id="Crawl-delay 5"),
+        pytest.param("127.0.2.1", 5.0, 20, id="all with Crawl-delay 5", marks=pytest.mark.soak),
+        pytest.param("127.0.2.2", 0.5, 5, id="Crawl-delay 0.5"),
+        pytest.param("127.0.2.3", 0.5, 5, id="Request-rate"),
+        pytest.param("127.0.2.4", 0.2, 8, id="a shorter Crawl-delay"),
+    ],
+)
+def test_what_a_site_asks_for_is_kept_to_by_all_who_wait(
+    address: str, delay: float, wanted: int
+) -> None:
+    """20 callers wait, none of them for too long: the time is waited for, not a slot."""
+
+    async def work() -> None:
+        async with (
+            asking(delay_least=0.2, delay_most=0.2, slot_wait=1.0) as client,
+            steady(site.standstills),
+        ):
+            waiting = {
+                asyncio.create_task(client.get(site.url(address, f"/{number}")))
+                for number in range(20)
+            }
+            done: set[asyncio.Task[Page]] = set()
+            while len(done) < wanted:
+                some, waiting = await asyncio.wait(waiting, return_when="FIRST_COMPLETED")
+                done |= some
+            assert all(task.result().ok for task in done)
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+
+    with apart("tests.client.hosts:crawl_delay") as site:
+        run(work, wanted * delay + 60)
+    assert site.paths[0] == "/robots.txt"
+    assert len(site.log) >= wanted + 1
+    assert min(site.early(address, delay)) >= -LATE
+
+
+def after(visits: list[Visit], moment: float) -> list[Visit]:
+    return [visit for visit in visits if visit.at > moment]
+
+
+def test_retry_after_is_obeyed_by_all() -> None:
+    """Many callers, several hosts, 429 and 503: from the answer on, nobody comes until then."""
+    hosts = [f"127.0.3.{number}" for number in range(1, 7)]
+
+    async def work() -> None:
+        async with (
+            asking(delay_least=0.1, delay_most=0.1, backoff_first=1.0, backoff_step=0.1) as client,
+            steady(site.standstills),
+        ):
+            urls = [site.url(host, f"/{number}") for number in range(8) for host in hosts]
+            pages = await asyncio.gather(*map(client.get, urls))
+            assert {page.status for page in pages} == {200, 429, 503}
+            assert sum(page.ok for page in pages) == len(urls) - 2 * len(hosts)
+
+    with apart("tests.client.hosts:storm") as site:
+        run(work)
+    for host in hosts:
+        visits = site.at(host)
+        assert site.most_at_once(host) <= 2
+        assert min(site.early(host, 0.1)) >= -LATE
+        pages = [visit for visit in visits if visit.path != "/robots.txt"]
+        wait = {"0": 2.0, "1": 2.0, "2": 0.8}[str(int(host[-1]) % 3)]
+        for number, refused in enumerate(pages[:2]):
+            assert refused.left is not None
+            later = after(pages, refused.left)
+            assert later  # they all came in the end
+            assert later[0].at >= refused.left + wait - LATE, (host, number)
+
+
+def test_a_host_that_stays_busy_is_asked_less_and_less() -> None:
+    """503 without a word for how long: the wait doubles, and starts anew after three successes."""
+
+    async def work() -> None:
+        async with asking(
+            backoff_first=0.2, backoff_jitter=0.0, backoff_step=0.0, delay_least=0, delay_most=0
+        ) as client:
+            for number in range(12):
+                await client.get(site.url(path=f"/{number}"))
+
+    with apart("tests.client.hosts:busy") as site:
+        run(work)
+    pages = site.at("127.0.0.1")[1:]
+    waits = [each.at - (before.left or 0) for before, each in pairwise(pages)]
+    for wait, least in zip(waits, BUSY_WAITS, strict=True):
+        assert wait >= 0.2 * least - LATE, waits
+
+
+def test_a_slow_host_is_not_asked_faster_than_it_answers() -> None:
+    """The adaptive delay: everything takes 0.3 s here, so that is what lies between two."""
+
+    async def work() -> None:
+        async with (
+            asking(adaptive_factor=1.0, delay_least=0.05, delay_most=0.05) as client,
+            steady(site.standstills),
+        ):
+            urls = [site.url(path=f"/{number}") for number in range(6)]
+            assert all(page.ok for page in await asyncio.gather(*map(client.get, urls)))
+
+    with apart("tests.client.hosts:even") as site:
+        run(work)
+    assert min(site.early("127.0.0.1", 0.3)) >= -LATE
+
+
+def test_a_rate_limit_holds_for_every_host() -> None:
+    """However short the delay is."""
+
+    async def work() -> None:
+        async with asking(requests_per_second=5.0) as client, steady(site.standstills):
+            urls = [site.url(f"127.0.2.{2 * n}", f"/{i}") for n in (2, 4) for i in range(5)]
+            await asyncio.gather(*map(client.get, urls))
+
+    with apart("tests.client.hosts:crawl_delay") as site:
+        run(work)
+    for host in ("127.0.2.4", "127.0.2.8"):
+        assert len(site.at(host)) == 6
+        assert min(site.early(host, 0.2)) >= -LATE
+
+
+def test_the_delay_is_the_hosts_all_ports_together() -> None:
+    """A robots.txt on each of them, and what each says about the pace: the slowest counts."""
+
+    async def work() -> None:
+        async with (
+            asking(delay_least=0.1, delay_most=0.1) as client,
+            steady(site.standstills),
+        ):
+            urls = [site.url("127.0.2.9", f"/{n}", port=n % 2) for n in range(8)]
+            assert all(page.ok for page in await asyncio.gather(*map(client.get, urls)))
+
+    with apart("tests.client.hosts:crawl_delay", ports=2) as site:
+        run(work)
+    visits = site.at("127.0.2.9")
+    assert {visit.port for visit in visits} == set(site.ports)
+    assert min(site.early("127.0.2.9", 0.1)) >= -LATE
+    known = [visit.left for visit in visits if visit.path == "/robots.txt"]
+    assert None not in known
+    told = max(each for each in known if each is not None)
+    pages = [visit for visit in visits if visit.at > told]
+    assert all(b.at - a.at >= 0.4 - LATE for a, b in pairwise(pages[1:]))
