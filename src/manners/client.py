@@ -146,7 +146,9 @@ class AsyncClient:
         self, url: str, headers: Mapping[str, str] = _NONE
     ) -> AsyncIterator["PageStream"]:
         """Fetch a page piece by piece; its slot is held, and renewed, until the end."""
-        way = self._set_out(url, headers)
+        way = Way(url, _checked(headers), self.settings.page_redirects)
+        if self.budget is not None:
+            self.budget.reserve(time.time())
         try:
             while True:
                 asked = time.time()
@@ -166,7 +168,7 @@ class AsyncClient:
                     if isinstance(begun, Unreachable):
                         if self._repeats(way, begun):
                             continue
-                    elif until := self._note(lease.host, begun):
+                    elif until := self._host(lease.host).note(begun, self._draw):
                         await self._gate.penalise(lease.host, until)
                     page = way.arrived(begun, started, started - asked)
                     if page is not None:
@@ -198,7 +200,9 @@ class AsyncClient:
     # One page.
 
     async def _fetch(self, method: str, url: str, headers: Mapping[str, str]) -> Page:
-        way = self._set_out(url, headers)
+        way = Way(url, _checked(headers) if headers else headers, self.settings.page_redirects)
+        if self.budget is not None:
+            self.budget.reserve(time.time())
         try:
             while True:
                 asked = time.time()
@@ -209,8 +213,10 @@ class AsyncClient:
                 get = Get(way.target, way.headers, *self._limits, method, any_status=True)
                 try:
                     reply = await self._http.send(get)
-                    if isinstance(reply, Response) and (until := self._note(lease.host, reply)):
-                        await self._gate.penalise(lease.host, until)
+                    if isinstance(reply, Response):
+                        until = self._host(lease.host).note(reply, self._draw)
+                        if until is not None:
+                            await self._gate.penalise(lease.host, until)
                 finally:
                     await self._gate.leave(lease)
                 if isinstance(reply, Unreachable) and self._repeats(way, reply):
@@ -227,12 +233,6 @@ class AsyncClient:
         if self._is_closed:
             raise ClientClosed
         return way.repeats(reply)
-
-    def _set_out(self, url: str, headers: Mapping[str, str]) -> Way:
-        way = Way(url, _checked(headers) if headers else headers, self.settings.page_redirects)
-        if self.budget is not None:
-            self.budget.reserve(time.time())
-        return way
 
     def _settle(self, way: Way) -> None:
         if self.budget is not None and not way.is_spent:
@@ -302,21 +302,6 @@ class AsyncClient:
         if asked is not None and 0.0 < known.least <= self._pace.defer_beyond:
             await self._gate.penalise(name, asked + known.least)
 
-    def _note(self, name: str, reply: Response) -> float | None:
-        """Remember what a reply says about its host, and tell until when to leave it alone."""
-        known = self._host(name)
-        health, is_too_much = known.health, reply.status in TOO_MUCH
-        if not (is_too_much or health.steps):  # as nearly always
-            known.health = Health(self._pace.smoothed(health.smoothed, reply.seconds))
-            return None
-        now, asked = time.time(), None
-        if is_too_much:
-            asked = retry_after(reply.headers.get("retry-after", ""), now)
-            asked = None if asked is None else min(asked, _YEAR)
-        seen = Reply(reply.status, reply.seconds, asked)
-        known.health, until = after(health, self._pace, seen, now, self._draw())
-        return until
-
     def _host(self, name: str) -> "_Host":
         known = self._known.get(name)
         if known is None:
@@ -330,11 +315,14 @@ class AsyncClient:
 class _Host:
     """What a client remembers of a host."""
 
-    __slots__ = ("_own", "_pace", "demands", "health", "least", "robots_asked")
+    __slots__ = ("_health", "_own", "_pace", "_smoothed", "demands", "least", "robots_asked")
 
     def __init__(self, pace: Pace, own: float | None) -> None:
         self._pace, self._own = pace, own
-        self.health = Health()
+        self._health = Health()
+        """How it was when it last said that it is too much."""
+        self._smoothed: float | None = None
+        """Seconds it takes to answer."""
         self.demands: dict[str, float] = {}
         """Seconds between requests that its robots.txt files ask for, by origin."""
         self.least = 0.0
@@ -349,7 +337,23 @@ class _Host:
 
     def gap(self, draw: float) -> float:
         """Seconds to the next start, for a random draw."""
-        return self._pace.gap(draw, self.least, self.health.smoothed, self._own)
+        return self._pace.gap(draw, self.least, self._smoothed, self._own)
+
+    def note(self, reply: Response, draw: Callable[[], float]) -> float | None:
+        """Remember what a reply says, and tell until when to leave the host alone, if so."""
+        is_too_much, before = reply.status in TOO_MUCH, self._smoothed
+        if not (is_too_much or self._health.steps):  # as nearly always
+            self._smoothed = self._pace.smoothed(before, reply.seconds)
+            return None
+        now, asked = time.time(), None
+        if is_too_much:
+            asked = retry_after(reply.headers.get("retry-after", ""), now)
+            asked = None if asked is None else min(asked, _YEAR)
+        seen, health = Reply(reply.status, reply.seconds, asked), self._health
+        health = health._replace(smoothed=before)
+        self._health, until = after(health, self._pace, seen, now, draw())
+        self._smoothed = self._health.smoothed
+        return until
 
 
 class _Polite:
@@ -371,7 +375,7 @@ class _Polite:
                 known.robots_asked = time.time()
                 until = known.robots_asked + known.gap(client._draw())
                 if isinstance(reply, Response):
-                    until = max(until, client._note(name, reply) or 0.0)
+                    until = max(until, known.note(reply, client._draw) or 0.0)
                 await client._gate.penalise(name, until)
             finally:
                 await client._gate.leave(lease)

@@ -93,7 +93,7 @@ class Hop:
         return f"Hop({self.url!r}, {self.verdict!s}, status={self.status}, cause={self.cause!r})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Page:
     """What came of asking for a URL.
 

@@ -860,3 +860,50 @@ def test_lines_that_nobody_stands_in_are_forgotten() -> None:
         assert scene.starts == {"running": 0, "waiting": 50}
 
     run(test)
+
+
+def test_no_more_requests_are_under_way_than_there_are_places() -> None:
+    """All hosts together: who comes later waits, in turn, and holds no slot meanwhile."""
+
+    async def main() -> None:
+        clock = asyncio.get_running_loop().time
+        backend = MemoryBackend(2, 300.0, clock=clock)
+        gate = Gate(backend, Pace(delay_least=0.0, delay_most=0.0), lambda: 0.5, clock, places=2)
+        held = [await gate.enter(f"h{n}.example", lambda _: 0.0) for n in range(2)]
+        order: list[int] = []
+
+        async def ask(number: int) -> None:
+            lease = await gate.enter(f"w{number}.example", lambda _: 0.0)
+            order.append(number)
+            await gate.leave(lease)
+
+        waiting = [asyncio.create_task(ask(number)) for number in range(5)]
+        await asyncio.sleep(1)
+        assert order == []
+        waiting[1].cancel()
+        await asyncio.sleep(1)
+        await gate.leave(held[0])
+        await asyncio.gather(*waiting, return_exceptions=True)
+        assert order == [0, 2, 3, 4]
+        await gate.leave(held[1])
+        assert isinstance(await backend.take("w1.example"), Lease)
+
+    run(main)
+
+
+def test_who_waits_for_a_place_is_turned_away_by_closing() -> None:
+    """The requests that hold the places end with the client, and give them on."""
+
+    async def main() -> None:
+        clock = asyncio.get_running_loop().time
+        backend = MemoryBackend(2, 300.0, clock=clock)
+        gate = Gate(backend, Pace(), lambda: 0.5, clock, places=1)
+        held = await gate.enter("a.example", lambda _: 0.0)
+        waiting = [asyncio.create_task(gate.enter(f"{n}.example", lambda _: 0.0)) for n in range(3)]
+        await asyncio.sleep(1)
+        await gate.close()
+        await gate.leave(held)
+        found = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [type(each) for each in found] == [ClientClosed] * 3
+
+    run(main)

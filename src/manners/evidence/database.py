@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from manners._text import printable
+from manners import _forks
+from manners._text import printable, to_text
 from manners.errors import MissingExtra, StoreError
 from manners.evidence import schema
 
@@ -36,14 +37,17 @@ class Database:
             raise StoreError(self.place, "there is no such file")
         try:
             self.engine = _engine(url)
-            with self._told():
-                _upgrade(self.engine, self.place)
-        except StoreError:
-            raise
         except ModuleNotFoundError as error:
             if error.name is None or not error.name.startswith("psycopg"):
                 raise
             raise MissingExtra("psycopg", "postgres") from None
+        self._fork, self._inherited = _forks.generation, self.engine.pool
+        try:
+            with self._told():
+                _upgrade(self.engine, self.place, create)
+        except BaseException:
+            self.engine.dispose()
+            raise
 
     @property
     def is_sqlite(self) -> bool:
@@ -53,6 +57,7 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction in which nobody else writes, durable when it ends without an error."""
+        self._leave_to_parent()
         with self._told(), self.engine.connect() as connection:
             if self.is_sqlite:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -62,6 +67,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A view of the store as it is now, whoever writes meanwhile."""
+        self._leave_to_parent()
         with self._told(), self.engine.connect() as connection:
             if self.is_sqlite:
                 connection.exec_driver_sql("BEGIN")
@@ -69,9 +75,20 @@ class Database:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
             yield connection
 
-    def close(self, *, is_inherited: bool = False) -> None:
+    def close(self) -> None:
         """Close the connections; those of a parent process are left to it."""
-        self.engine.dispose(close=not is_inherited)
+        self._leave_to_parent()
+        self.engine.dispose()
+
+    def _leave_to_parent(self) -> None:
+        """Take new connections in a forked process.
+
+        Those that are open are the parent's: closing one would end it for the parent, and so would
+        forgetting it, because then it is closed.
+        """
+        if self._fork != _forks.generation:
+            self._fork, self._inherited = _forks.generation, self.engine.pool
+            self.engine.dispose(close=False)
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -86,15 +103,21 @@ class Database:
 def _url(place: str | Path) -> tuple[str, sqlalchemy.URL]:
     text = str(place)
     try:
-        url = make_url(text if "://" in text else f"sqlite:///{text}")
-    except sqlalchemy.exc.ArgumentError:
+        # A path is no part of a URL: a "?" or "%" in it is one.
+        url = make_url(text) if "://" in text else sqlalchemy.URL.create("sqlite", database=text)
+    except (sqlalchemy.exc.ArgumentError, ValueError):
         raise StoreError("…", "not a path, and not the URL of a database") from None
-    shown = url.render_as_string(hide_password=True)
+    if "@" in (url.host or ""):
+        raise StoreError("…", "an @ in a password is written as %40")
+    # Without the query: it may hold a password, too.
+    shown = url.set(query={}).render_as_string(hide_password=True)
     match url.get_backend_name():
         case "sqlite":
-            if not url.database or url.database == ":memory:" or "mode=memory" in text:
+            if url.host or url.query:
+                raise StoreError(shown, "a file has no host and no options: sqlite:///path")
+            if not url.database or url.database == ":memory:":
                 raise StoreError(shown, "evidence needs a file: memory proves nothing")
-            return url.database, url
+            return url.database, url.set(drivername="sqlite")
         case "postgresql":
             return shown, url.set(drivername="postgresql+psycopg")
     raise StoreError(shown, "not a store: a path, sqlite:///… or postgresql://… is needed")
@@ -108,18 +131,21 @@ def _engine(url: sqlalchemy.URL) -> Engine:
     @event.listens_for(engine, "connect")
     def _(connection: Any, _: object) -> None:
         connection.isolation_level = None  # transactions begin and end where this package says so
+        connection.text_factory = to_text  # what is no UTF-8 any more is read, and found out
         # Every commit is on the disk when it returns; with NORMAL the last ones may not be.
         connection.execute("PRAGMA synchronous = FULL")
 
     return engine
 
 
-def _upgrade(engine: Engine, place: str) -> None:
+def _upgrade(engine: Engine, place: str, create: bool) -> None:
     """Make the tables, or bring them up to date; what is somebody else's, or newer, is refused."""
     with engine.connect() as connection:
         version = _version(connection, place)
     if version == schema.VERSION:
         return
+    if version is None and not create:
+        raise StoreError(place, "there is no evidence in it")
     if version is not None and version > schema.VERSION:
         raise StoreError(
             place,
@@ -130,7 +156,7 @@ def _upgrade(engine: Engine, place: str) -> None:
     from alembic.config import Config
 
     config = Config()
-    config.set_main_option("script_location", str(_MIGRATIONS))
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     with engine.connect() as connection:
         if engine.dialect.name == "sqlite":
             connection.exec_driver_sql("PRAGMA journal_mode = WAL")

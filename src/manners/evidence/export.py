@@ -104,6 +104,16 @@ def csv_line(row: Iterable[str]) -> str:
 # Verified.
 
 
+def holds(record: Record) -> bool:
+    """Whether a record has the hash that it should have."""
+    try:
+        link = record.link
+        own = hash_of(record.previous, link.id, link.type, link.content, link.metadata)
+    except (ValueError, TypeError, OverflowError, RecursionError):  # what nobody can have hashed
+        return False
+    return own == record.hash
+
+
 class NotAnExport(MannersError, ValueError):
     """A file in which there are no records."""
 
@@ -196,8 +206,8 @@ class Exported:
             yield f"it begins with record {self.first}: nothing is known of those before"
         if self.gaps:
             yield (
-                f"numbers are missing in {self.gaps:,} places, as in a filtered export:"
-                " whether records were taken out there cannot be known"
+                f"gaps between the numbers: {self.gaps:,}, as in a filtered export; whether records"
+                " were taken out there cannot be known"
             )
         if self.noted is None:
             yield (
@@ -209,12 +219,12 @@ class Exported:
         last, self.records = self._last, self.records + 1
         self.first = self.first or record.id
         follows = last is not None and record.id == last.id + 1
-        holds = _holds(record)
-        if is_redacted and not holds:
+        is_whole = holds(record)
+        if is_redacted and not is_whole:
             self.redacted += 1
             if not record.url.endswith("?…"):
                 yield "is marked as redacted, and nothing is left out"
-        elif not holds:
+        elif not is_whole:
             yield "was changed"
         if record.id == 1 and record.previous != GENESIS:
             yield "is the first, and follows another"
@@ -224,10 +234,10 @@ class Exported:
             self.gaps += 1
         elif last is not None and record.previous != last.hash:
             yield f"does not follow record {last.id} as it is here"
-        elif last is not None and last.is_redacted and holds:
+        elif last is not None and last.is_redacted and is_whole:
             self.held += 1
         yield from self._compare(record)
-        self._last = _Last(record.id, record.hash, is_redacted and not holds)
+        self._last = _Last(record.id, record.hash, is_redacted and not is_whole)
 
     def _compare(self, record: Record) -> Iterator[str]:
         """The head that was noted is the hash of one record, and what the next one follows."""
@@ -267,13 +277,3 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) != len(pairs):
         raise ValueError("something is in it twice")
     return made
-
-
-def _holds(record: Record) -> bool:
-    """Whether a record has the hash that it should have."""
-    try:
-        link = record.link
-        own = hash_of(record.previous, link.id, link.type, link.content, link.metadata)
-    except (ValueError, TypeError, OverflowError, RecursionError):  # what nobody can have hashed
-        return False
-    return own == record.hash

@@ -130,8 +130,8 @@ class _Grounds:
         self.words: dict[tuple[object, ...], _Words] = {}
 
 
-_SITES = 10_000
-"""Sites of which it is remembered what decisions rest on."""
+_SITES = 128
+"""Sites of which it is remembered what decisions rest on: each is held with its whole file."""
 _WORDS = 1_000
 """Ways to say it that are remembered for each."""
 
@@ -148,6 +148,10 @@ class Clerk:
     redact_query: bool = False
     _known: dict[str, _Grounds] = field(default_factory=dict)
     _second: tuple[int, str] = (-1, "")
+    _filed: str = ""
+
+    def __post_init__(self) -> None:
+        self._filed = filed_agent(_clean(self.agent))
 
     def draft(self, url: str, verdict: Verdict, site: Site | None, now: float) -> Draft:
         """The record of a decision that was made just now."""
@@ -159,13 +163,13 @@ class Clerk:
                 grounds = self._look_at(site, grounds)
         is_redacted = self.redact_query and "?" in url
         words = self._words(verdict, grounds, is_redacted)
-        shown = _encode(without_query(url) if is_redacted else url).decode()
+        shown = _encode(_clean(without_query(url) if is_redacted else url)).decode()
         return Draft(
             words.type,
             f'{words.content}"{self._stamp(at)}"}}',
             f"{words.metadata}{shown}}}",
             host(url),
-            self.agent,
+            self._filed,
             at,
             grounds.snapshot if grounds is not None else None,
         )
@@ -184,8 +188,7 @@ class Clerk:
 
     def _put(self, verdict: Verdict, grounds: _Grounds | None, is_redacted: bool) -> _Words:
         """The beginning of what is said about a decision: all but when, and about which URL."""
-        rule, matched = verdict.rule, _matched(verdict)
-        kind: Type = "robots_allowed" if verdict.allowed else "blocked_by_robots"
+        rule, matched = verdict.rule, matched_rule(verdict)
         metadata: dict[str, Any] = {
             "allowed": verdict.allowed,
             "matchedRule": matched,
@@ -204,7 +207,6 @@ class Clerk:
         if is_redacted:
             metadata["redacted"] = True
         if verdict.reason is Reason.EXCLUDED and rule is not None:
-            kind = "blocked_by_exclusion"
             listed = rule.text.startswith("exclude: ")
             metadata["exclusion"] = (
                 {"exclude": _clean(rule.pattern)} if listed else {"include": list(self.include)}
@@ -216,7 +218,7 @@ class Clerk:
         content = {name: metadata[name] for name in ("allowed", "matchedRule", "crawlDelay")}
         # By RFC 8785 keys are sorted: "timestamp" and "url" come last, and are put in later.
         return _Words(
-            kind,
+            type_of(verdict.allowed, verdict.reason),
             canonical(content)[:-1] + ',"timestamp":',
             canonical(metadata)[:-1] + ',"url":',
         )
@@ -241,7 +243,7 @@ class Clerk:
             "copy": outcome.copy,
             "unreachable": self.profile.unreachable,
         }
-        if len(self._known) >= _SITES:
+        if len(self._known) >= _SITES and before is None:
             del self._known[next(iter(self._known))]
         made = self._known[outcome.url] = _Grounds(site, said, snapshot)
         return made
@@ -261,6 +263,15 @@ def engine() -> str:
     return f"manners {version('manners')}"
 
 
+def filed_agent(agent: str) -> str:
+    r"""An agent as it is searched for: PostgreSQL keeps no NUL.
+
+    >>> filed_agent("MyBot\0")
+    'MyBot�'
+    """
+    return agent.replace("\0", "\ufffd")
+
+
 def stamp(at: int) -> str:
     """A time in milliseconds since the epoch as ISO 8601 writes it.
 
@@ -271,7 +282,18 @@ def stamp(at: int) -> str:
     return made.replace("+00:00", "Z")
 
 
-def _matched(verdict: Verdict) -> str | None:
+def type_of(allowed: bool, reason: str) -> Type:
+    """The type of a record.
+
+    >>> type_of(False, "rule-matched")
+    'blocked_by_robots'
+    """
+    if reason == Reason.EXCLUDED:
+        return "blocked_by_exclusion"
+    return "robots_allowed" if allowed else "blocked_by_robots"
+
+
+def matched_rule(verdict: Verdict) -> str | None:
     """The deciding rule as people write it; its line stands in the snapshot."""
     rule = verdict.rule
     if rule is None:

@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 
 from manners.cache.site import Site, decided, parsed
 from manners.errors import MannersError
-from manners.evidence.record import Record
+from manners.evidence.record import Record, matched_rule, type_of
 from manners.exclusions import Exclusions
 from manners.retrieval import profiles
 from manners.retrieval.outcome import Availability, Outcome
 from manners.robots import dialects
 from manners.robots.policy import parse
-from manners.robots.verdict import Reason
+from manners.robots.verdict import Reason, Verdict
 
 _PARSED = 128
 """Files that are kept parsed: the records of one site mostly follow each other."""
@@ -46,47 +46,50 @@ class Replay:
     def again(self, record: Record) -> Difference | None:
         """The difference to what was recorded; None when the same comes out."""
         try:
-            allowed, reason, line = self._decide(record)
+            _check(record)
+            now = self._decide(record)
         except (KeyError, TypeError, ValueError, AttributeError, MannersError) as error:
             return self._difference(record, f"cannot be decided again: {error}", {})
-        said = record.metadata
-        then = (bool(said.get("allowed")), said.get("reason"), said.get("line"))
-        if then == (allowed, reason, line):
+        then = {name: record.metadata.get(name) for name in now}
+        if then == now:
             return None
-        if said.get("redacted"):
-            return None if then[0] == allowed else self._redacted(record)
-        if then[0] != allowed:
-            problem = f"was {_word(then[0])}, and is {_word(allowed)}"
+        was, allowed = bool(then["allowed"]), now["allowed"]
+        if record.metadata.get("redacted"):
+            return None if was == allowed else self._redacted(record)
+        if was != allowed:
+            problem = f"was {_word(was)}, and is {_word(allowed)}"
+        elif (then["reason"], then["line"]) != (now["reason"], now["line"]):
+            problem = (
+                f"rested on {then['reason']}, line {then['line']}, and rests on {now['reason']},"
+                f" line {now['line']}"
+            )
         else:
-            problem = f"rested on {then[1]}, line {then[2]}, and rests on {reason}, line {line}"
-        return self._difference(
-            record, problem, {"allowed": allowed, "reason": reason, "line": line}
-        )
+            names = [name for name in now if then[name] != now[name]]
+            problem = f"has another {' and another '.join(names)} than comes out"
+        return self._difference(record, problem, now)
 
     def _redacted(self, record: Record) -> Difference:
         return self._difference(record, "its query is not recorded, and may have decided", {})
 
     def _difference(self, record: Record, problem: str, now: dict[str, Any]) -> Difference:
-        then = {name: record.metadata.get(name) for name in ("allowed", "reason", "line")}
+        names = now or ("allowed", "reason", "line")
+        then = {name: record.metadata.get(name) for name in names}
         engine = str(record.metadata.get("engine", ""))
         return Difference(
             record.id, record.url, problem, then, now, engine if engine != self._engine else ""
         )
 
-    def _decide(self, record: Record) -> tuple[bool, str, int]:
+    def _decide(self, record: Record) -> dict[str, Any]:
         said = record.metadata
-        if record.content.get("allowed") is not said["allowed"]:
-            raise ValueError("its two parts contradict each other")
         reason, url = Reason(said["reason"]), said["url"].partition("?…")[0]
         if reason is Reason.NOT_RESPECTED:  # the user's choice, then as now
-            return True, reason.value, 0
+            return _said(Verdict(True, reason))
         if reason is Reason.EXCLUDED:
             rules = said["exclusion"]
             exclude = [rules["exclude"]] if "exclude" in rules else []
-            excluded = Exclusions(exclude, rules.get("include", ())).excludes(url)
-            return excluded is None, reason.value, 0
-        verdict = self._site(said).check(url, said["agent"])
-        return verdict.allowed, verdict.reason.value, verdict.line
+            rule = Exclusions(exclude, rules.get("include", ())).excludes(url)
+            return _said(Verdict(rule is None, reason, rule))
+        return _said(self._site(said).check(url, said["agent"]))
 
     def _site(self, said: Any) -> Site:
         grounds = said["outcome"]
@@ -123,6 +126,26 @@ class Replay:
 
 
 _DECISIVE = ("availability", "charset", "complete", "copy", "unreachable")
+
+
+def _check(record: Record) -> None:
+    """The same is said in several places: whoever changes one of them is found out."""
+    content, metadata = record.content, record.metadata
+    if any(content[name] != metadata[name] for name in ("allowed", "matchedRule", "crawlDelay")):
+        raise ValueError("its two parts contradict each other")
+    if record.type != type_of(metadata["allowed"], metadata["reason"]):
+        raise ValueError("its type contradicts what it says")
+
+
+def _said(verdict: Verdict) -> dict[str, Any]:
+    """What a record says about a verdict, by the names it has there."""
+    return {
+        "allowed": verdict.allowed,
+        "reason": verdict.reason.value,
+        "line": verdict.line,
+        "matchedRule": matched_rule(verdict),
+        "crawlDelay": verdict.crawl_delay,
+    }
 
 
 def _word(allowed: bool) -> str:

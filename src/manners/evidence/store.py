@@ -2,18 +2,19 @@
 
 import hashlib
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
+from manners._text import to_bytes
 from manners.errors import StoreError
 from manners.evidence import chain
 from manners.evidence.chain import GENESIS, Finding, Head, Link, hash_of
 from manners.evidence.database import Database
-from manners.evidence.record import Draft, Record, Snapshot, parse
+from manners.evidence.record import Draft, Record, filed_agent, parse
 from manners.evidence.schema import checkpoints, evidence, head, snapshots
 from manners.evidence.writer import Writer
 from manners.urls import host
@@ -70,6 +71,7 @@ class EvidenceStore:
         """Where it is, as it may be shown."""
         self._writer: Writer[Draft] = Writer(self._write)
         self._stored: set[str] = set()
+        self._pruned: int | None = None
         mark = "?" if self._database.is_sqlite else "%s"
         marks = ", ".join([mark] * len(_COLUMNS))
         self._insert = f"INSERT INTO evidence ({', '.join(_COLUMNS)}) VALUES ({marks})"  # noqa: S608
@@ -90,14 +92,9 @@ class EvidenceStore:
 
     def _write(self, drafts: Sequence[Draft]) -> Sequence[int]:
         """Link a batch to the head, and move the head, in one transaction."""
-        kept: dict[str, Snapshot] = {}
-        for draft in drafts:
-            if draft.snapshot is not None and draft.snapshot.sha256 not in self._stored:
-                kept[draft.snapshot.sha256] = draft.snapshot
         with self._database.writing() as connection:
-            if kept:
-                connection.exec_driver_sql(self._keep, [tuple(each) for each in kept.values()])
             count, last = self._locked_head(connection)
+            kept = self._keep_snapshots(connection, drafts)
             rows: list[tuple[Any, ...]] = []
             for draft in drafts:
                 count += 1
@@ -116,11 +113,34 @@ class EvidenceStore:
         self._stored.update(kept)
         return range(count - len(drafts) + 1, count + 1)
 
+    def _keep_snapshots(self, connection: Connection, drafts: Sequence[Draft]) -> set[str]:
+        """Store the files that drafts rest on, where they are not; only while the head is locked.
+
+        Whoever prunes, in whichever process, takes files along that were stored before.
+        """
+        pruned = connection.execute(select(func.max(checkpoints.c.number))).scalar()
+        if pruned != self._pruned:
+            self._pruned = pruned
+            self._stored.clear()
+        kept = {
+            draft.snapshot.sha256: draft.snapshot
+            for draft in drafts
+            if draft.snapshot is not None and draft.snapshot.sha256 not in self._stored
+        }
+        if kept:
+            connection.exec_driver_sql(self._keep, [tuple(each) for each in kept.values()])
+        return set(kept)
+
     def _locked_head(self, connection: Connection) -> tuple[int, str]:
         row = connection.execute(select(head.c.number, head.c.hash).with_for_update()).first()
         if row is None:
             raise StoreError(self.place, "the end of the chain is missing: see `evidence verify`")
-        return row.number, row.hash
+        try:
+            return Head.parse(f"{row.number}:{row.hash}")
+        except ValueError:
+            raise StoreError(
+                self.place, "the end of the chain cannot be read: see `evidence verify`"
+            ) from None
 
     def prune(self, before: float) -> int:
         """Drop the records from before a time, and leave a checkpoint; returns how many.
@@ -144,7 +164,6 @@ class EvidenceStore:
             removed = connection.execute(delete(evidence).where(evidence.c.id <= last)).rowcount
             used = select(evidence.c.snapshot).where(evidence.c.snapshot.is_not(None))
             connection.execute(delete(snapshots).where(snapshots.c.sha256.not_in(used)))
-        self._stored.clear()
         return removed
 
     # Reading.
@@ -152,7 +171,12 @@ class EvidenceStore:
     def head(self) -> Head:
         """Where the chain ends, to be kept elsewhere."""
         with self._database.reading() as connection:
-            return _head(connection)
+            return _head(connection) or Head()
+
+    def start(self) -> Head:
+        """Where the chain begins: after the last record that was pruned."""
+        with self._database.reading() as connection:
+            return _start(connection)
 
     def count(self, wanted: Filter = EVERYTHING) -> int:
         """How many records there are."""
@@ -160,7 +184,9 @@ class EvidenceStore:
             query = wanted.on(select(func.count()).select_from(evidence))
             return int(connection.execute(query).scalar_one())
 
-    def records(self, wanted: Filter = EVERYTHING, last: int | None = None) -> Iterator[Record]:
+    def records(
+        self, wanted: Filter = EVERYTHING, last: int | None = None
+    ) -> Generator[Record, None, None]:
         """The records, in the order of the chain; with `last`, only so many of the latest."""
         before = evidence.alias()
         query = select(evidence, before.c.hash.label("previous")).order_by(evidence.c.id)
@@ -169,9 +195,9 @@ class EvidenceStore:
             latest = wanted.on(select(evidence.c.id)).order_by(evidence.c.id.desc()).limit(last)
             query = query.where(evidence.c.id.in_(latest))
         with self._database.reading() as connection:
-            start = _start(connection).hash
+            start = _start(connection)
             for row in _streamed(connection, wanted.on(query)):
-                yield _record(row, row.previous or start)
+                yield _record(row, row.previous or _before(row.id, start))
 
     def record(self, number: int) -> Record | None:
         """One record, with the hash before it."""
@@ -180,7 +206,8 @@ class EvidenceStore:
             if row is None:
                 return None
             earlier = select(evidence.c.hash).where(evidence.c.id == number - 1)
-            previous = connection.execute(earlier).scalar() or _start(connection).hash
+            previous = connection.execute(earlier).scalar()
+            previous = previous or _before(number, _start(connection))
         return _record(row, previous)
 
     def snapshot(self, sha256: str) -> bytes | None:
@@ -188,9 +215,9 @@ class EvidenceStore:
         with self._database.reading() as connection:
             query = select(snapshots.c.body).where(snapshots.c.sha256 == sha256)
             body = connection.execute(query).scalar()
-        return None if body is None else bytes(body)
+        return None if body is None else _bytes(body)
 
-    def verify(self, noted: Head | None = None) -> Iterator[Finding]:
+    def verify(self, noted: Head | None = None) -> Generator[Finding, None, None]:
         """What is wrong with the store, record by record; nothing when all is as it was written.
 
         With a head that was noted elsewhere, also that records are missing at the end, or that the
@@ -213,7 +240,9 @@ class EvidenceStore:
                 yield finding
             yield from problems
             written = _head(connection)
-            if written != last[0]:
+            if written is None:
+                yield Finding(last[0].number, "should be the last, and nothing says so")
+            elif written != last[0]:
                 yield Finding(
                     written.number, f"should be the last, and the chain ends at {last[0].number}"
                 )
@@ -225,7 +254,7 @@ class EvidenceStore:
         rests = {sha256: number for number, sha256 in connection.execute(first)}
         for row in _streamed(connection, select(snapshots)):
             number = rests.pop(row.sha256, None)
-            if number and hashlib.sha256(bytes(row.body)).hexdigest() != row.sha256:
+            if number and hashlib.sha256(_bytes(row.body)).hexdigest() != row.sha256:
                 yield Finding(number, f"rests on a robots.txt that was changed ({row.sha256})")
         for sha256, number in rests.items():
             yield Finding(number, f"rests on a robots.txt that is missing ({sha256})")
@@ -247,9 +276,19 @@ def _record(row: Any, previous: str) -> Record:
     return Record(row.id, row.type, content, metadata, row.hash, previous)
 
 
-def _head(connection: Connection) -> Head:
+def _bytes(body: Any) -> bytes:
+    """A file; SQLite also returns text, where somebody has put it."""
+    return to_bytes(body) if isinstance(body, str) else bytes(body)
+
+
+def _before(number: int, start: Head) -> str:
+    """The hash before a record that no other is right before; empty where one is missing."""
+    return start.hash if number == start.number + 1 else ""
+
+
+def _head(connection: Connection) -> Head | None:
     row = connection.execute(select(head.c.number, head.c.hash)).first()
-    return Head(row.number, row.hash) if row else Head()
+    return Head(row.number, row.hash) if row else None
 
 
 def _start(connection: Connection) -> Head:
@@ -270,11 +309,11 @@ def _columns_changed(row: Any) -> Iterator[Finding]:
         at = datetime.fromisoformat(content["timestamp"])
         expected = (
             host(metadata["url"].partition("?…")[0]),
-            metadata["agent"],
+            filed_agent(metadata["agent"]),
             round(at.timestamp() * 1000),
             metadata["snapshot"],
         )
-    except (KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
         yield Finding(row.id, "cannot be read")
         return
     if (row.host, row.agent, row.at, row.snapshot) != expected:

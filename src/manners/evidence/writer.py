@@ -10,6 +10,7 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 from manners import _forks
@@ -31,7 +32,7 @@ class Writer(Generic[_Item]):
     def __init__(self, write: Callable[[Sequence[_Item]], Sequence[int]]) -> None:
         self._write = write
         self._queue: queue.SimpleQueue[list[_Waiting[_Item]] | None] = queue.SimpleQueue()
-        self._gathered: list[_Waiting[_Item]] = []
+        self._gathered: dict[asyncio.AbstractEventLoop, list[_Waiting[_Item]]] = {}
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._fork = _forks.generation
@@ -42,50 +43,55 @@ class Writer(Generic[_Item]):
         loop = asyncio.get_running_loop()
         future: asyncio.Future[int] = loop.create_future()
         # What is added in one round of the event loop goes to the thread together: handing over
-        # is what costs, not writing.
-        self._gathered.append((item, future))
-        if len(self._gathered) == 1:
-            loop.call_soon(self._hand_over)
+        # is what costs, not writing. Each loop has its own round: one that ends in the middle of it
+        # takes nobody else's items along.
+        gathered = self._gathered.get(loop)
+        if gathered is None:
+            gathered = self._gathered[loop] = []
+            loop.call_soon(self._hand_over, loop)
+        gathered.append((item, future))
         return await future
 
     def add_blocking(self, item: _Item) -> int:
         """The same for a thread without an event loop."""
         future: Future[int] = Future()
-        self._start()
-        self._queue.put([(item, future)])
+        self._put([(item, future)])
         return future.result()
 
-    def _hand_over(self) -> None:
-        gathered, self._gathered = self._gathered, []
-        try:
-            self._start()
-        except StoreError as error:
-            _tell(gathered, None, error)
+    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
+        gathered = self._gathered.pop(loop, None)
+        if gathered is None:  # `close` was faster
             return
-        self._queue.put(gathered)
+        try:
+            self._put(gathered)
+        except Exception as error:  # closed, or no thread can be started: nobody waits for ever
+            _tell(gathered, None, error)
 
     def close(self) -> None:
         """Write what is waiting, and stop."""
+        with suppress(RuntimeError):  # no loop runs here
+            self._hand_over(asyncio.get_running_loop())
         with self._lock:
             self._is_closed = True
-            thread = self._thread
+            thread = self._thread if self._fork == _forks.generation else None
             if thread is not None:
                 self._queue.put(None)
-        if thread is not None and self._fork == _forks.generation:
+        if thread is not None:
             thread.join()
 
-    def _start(self) -> None:
-        if self._thread is not None and self._fork == _forks.generation:
-            return
+    def _put(self, waiting: "list[_Waiting[_Item]]") -> None:
+        # With the lock, so that nothing is put behind the end of the queue.
         with self._lock:
             if self._is_closed:
                 raise StoreError("evidence", "the store is closed")
-            if self._thread is None or self._fork != _forks.generation:
-                self._fork, self._queue = _forks.generation, queue.SimpleQueue()
+            if self._fork != _forks.generation:  # the thread, and what waits, are the parent's
+                self._fork, self._queue, self._thread = _forks.generation, queue.SimpleQueue(), None
+            if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(
                     target=self._run, name="manners-writer", daemon=True
                 )
                 self._thread.start()
+            self._queue.put(waiting)
 
     def _run(self) -> None:
         is_open = True

@@ -28,7 +28,16 @@ Gap = Callable[[float], float]
 class _Line:
     """Who waits for one host, and for how long its slots have all been in use."""
 
-    __slots__ = ("_full", "_full_since", "alarm", "gap", "is_led", "running", "start", "waiting")
+    __slots__ = (
+        "_full_since",
+        "alarm",
+        "gap",
+        "is_led",
+        "running",
+        "start",
+        "waiting",
+        "was_full",
+    )
 
     def __init__(self) -> None:
         self.waiting: deque[asyncio.Future[None]] = deque()
@@ -39,7 +48,9 @@ class _Line:
         self.running = 0
         self.start, self.gap = 0.0, -1.0
         """A start that was reserved and not made yet, and how far it is from the next."""
-        self._full, self._full_since = 0.0, -1.0
+        self.was_full = 0.0
+        """Seconds for which all slots were in use, up to the last time that one was free."""
+        self._full_since = -1.0
 
     @property
     def is_full(self) -> bool:
@@ -48,7 +59,7 @@ class _Line:
 
     def full(self, now: float) -> float:
         """Seconds for which all slots have been in use, all in all."""
-        return self._full + (now - self._full_since if self._full_since >= 0 else 0.0)
+        return self.was_full + (now - self._full_since if self._full_since >= 0 else 0.0)
 
     def fill(self, now: float) -> None:
         """All slots are in use from now on."""
@@ -56,7 +67,7 @@ class _Line:
 
     def empty(self, now: float) -> None:
         """There is a slot from now on."""
-        self._full, self._full_since = self.full(now), -1.0
+        self.was_full, self._full_since = self.full(now), -1.0
 
     def call_next(self) -> None:
         """Make the next one first, who begins at once."""
@@ -66,6 +77,41 @@ class _Line:
             if not turn.done():
                 self.is_led = True
                 turn.set_result(None)
+
+
+class _Places:
+    """How many requests are under way, all hosts together; who waits for a place comes in turn."""
+
+    __slots__ = ("_waiting", "number", "used")
+
+    def __init__(self, number: int) -> None:
+        self.number, self.used = number, 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def are_taken(self) -> bool:
+        """Whether a place has to be waited for."""
+        return self.used >= self.number
+
+    async def wait(self) -> None:
+        """Wait for a place, and take it."""
+        mine = asyncio.get_running_loop().create_future()
+        self._waiting.append(mine)
+        try:
+            await mine
+        except asyncio.CancelledError:
+            if not mine.cancelled():
+                self.leave()  # the place came too late to be used
+            raise
+
+    def leave(self) -> None:
+        """Give a place back, or on to the first who waits."""
+        while self._waiting:
+            first = self._waiting.popleft()
+            if not first.done():
+                first.set_result(None)
+                return
+        self.used -= 1
 
 
 class Gate:
@@ -85,8 +131,7 @@ class Gate:
         self._backend, self._pace, self._draw, self._clock = backend, pace, draw, clock
         self._lines: dict[str, _Line] = {}
         self._fork = _forks.generation
-        self._places = asyncio.Semaphore(places)
-        self._at_once = places
+        self._places = _Places(places)
         self._is_closed = False
 
     async def enter(self, host: str, gap: Gap) -> Lease:
@@ -95,8 +140,9 @@ class Gate:
         if line is None or self._fork != _forks.generation:
             line = self._line(host)
         now = self._clock()
-        begun = line.full(now)
+        begun = line.was_full
         if line.is_led:
+            begun = line.full(now)
             await self._wait_in(line)
             now = self._clock()
         line.is_led = True
@@ -137,7 +183,7 @@ class Gate:
         try:
             await self._backend.release(lease)
         finally:
-            self._places.release()
+            self._places.leave()
             line = self._lines.get(lease.host)
             if line is not None:
                 line.running -= 1
@@ -163,13 +209,17 @@ class Gate:
     async def _take(self, host: str) -> Lease | float:
         """A slot, and a place among all requests, or when to try again."""
         # The place comes first, and the slot counts as the start: nobody waits with a slot in hand.
-        await self._places.acquire()
+        if self._places.are_taken:
+            await self._places.wait()
+        else:
+            self._places.used += 1
         taken: Lease | float = 0.0
         try:
-            taken = await self._backend.take(host)
+            if not self._is_closed:
+                taken = await self._backend.take(host)
         finally:
             if not isinstance(taken, Lease):
-                self._places.release()
+                self._places.leave()
         return taken
 
     async def _wait_for_slot(self, line: _Line, host: str, again: float, begun: float) -> None:
@@ -210,7 +260,7 @@ class Gate:
     def _line(self, host: str) -> _Line:
         if self._fork != _forks.generation:  # those who wait are the parent's
             self._lines, self._fork = {}, _forks.generation
-            self._places = asyncio.Semaphore(self._at_once)
+            self._places = _Places(self._places.number)
         elif len(self._lines) >= _LINES:
             self._lines = {
                 name: line for name, line in self._lines.items() if line.is_led or line.running

@@ -1,6 +1,7 @@
 """`manners get`: fetch pages, politely."""
 
 import re
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ import typer
 
 from manners._text import cut, printable
 from manners.cli import UNDECIDED, inputs, render
-from manners.errors import HostDeferred, InvalidURL, MannersError
+from manners.errors import HostDeferred, InvalidURL, MannersError, StoreError
 from manners.robots.verdict import Verdict
 from manners.urls import origin, without_credentials
 
@@ -59,6 +60,11 @@ def command(
     timeout: inputs.PageTimeoutOption = None,
     user_agent: inputs.UserAgentOption = None,
     cache: inputs.CacheOption = None,
+    store: inputs.StoreOption = None,
+    no_evidence: Annotated[
+        bool, typer.Option("--no-evidence", help="Keep no evidence of what was decided.")
+    ] = False,
+    redact_query: inputs.RedactQueryOption = None,
     config: inputs.ConfigOption = None,
     log_level: inputs.LogLevelOption = None,
     log_format: inputs.LogFormatOption = None,
@@ -67,10 +73,12 @@ def command(
 ) -> int:
     """Fetch pages, as far as robots.txt allows and as fast as their sites like it.
 
-    One page is printed; of several there is a line each, and -o saves them. Exit code 0 when all
-    were fetched, 1 when one is disallowed or was answered without success, 3 when one could not
-    be asked for.
+    One page is printed; of several there is a line each, and -o saves them. What was decided is
+    recorded before each request, see `manners evidence`. Exit code 0 when all were fetched, 1 when
+    one is disallowed or was answered without success, 3 when one could not be asked for.
     """
+    if no_evidence and store is not None:
+        raise inputs.Unusable("--store and --no-evidence contradict each other")
     given = urls or ([] if urls_from is not None else ["-"])
     wanted, headers = inputs.all_urls(given, urls_from), _headers(header or [])
     settings = inputs.load_settings(
@@ -83,6 +91,8 @@ def command(
         allow_private=allow_private,
         user_agent=user_agent,
         cache=cache,
+        store=store,
+        redact_query=redact_query,
         log_level=log_level,
         log_format=log_format,
         log_matches=log_matches,
@@ -92,7 +102,8 @@ def command(
     from manners.cli.fetching import Fetching
 
     folder = None if output is None or dry_run else saving.made(output)
-    client = inputs.open_client(settings)
+    place = None if no_evidence or dry_run else settings.store or inputs.STORE
+    client = inputs.open_client(settings.but(store=place))
 
     async def ask(url: str) -> "Page | Verdict":
         return await (client.check(url) if dry_run else client.get(url, headers))
@@ -114,6 +125,8 @@ def command(
         with closing(fetching.answers(wanted, waiting)) as answers:
             for url, answer in answers:
                 progress.clear()
+                if isinstance(answer, StoreError):  # without evidence nothing more is fetched
+                    raise answer
                 result = _Result(url, answer)
                 if folder is not None and result.page is not None and result.page.ok:
                     result.file = saving.save(result.page.body, url, folder)
@@ -130,7 +143,14 @@ def command(
         if not is_one:
             for line in report.lines(left=fetching.read - report.total):
                 print(line, file=sys.stderr)
+            if report.is_recorded and client.evidence is not None:
+                print(_evidence_line(client.evidence.place), file=sys.stderr)
     return report.code
+
+
+def _evidence_line(place: str) -> str:
+    option = "" if place == inputs.STORE else f" --store {shlex.quote(place)}"
+    return printable(f"evidence: {place}; check it with: manners evidence verify{option}")
 
 
 def _headers(written: list[str]) -> dict[str, str]:
@@ -249,6 +269,8 @@ class _Report:
     def __init__(self) -> None:
         self.kinds: Counter[str] = Counter()
         self.code = 0
+        self.is_recorded = False
+        """Whether there is evidence of anything."""
         self._reasons: Counter[tuple[str, str]] = Counter()
         self._warnings = inputs.Warnings()
 
@@ -265,6 +287,7 @@ class _Report:
         verdicts = [] if result.verdict is None else [result.verdict]
         if page is not None:
             verdicts = [hop.verdict for hop in page.hops]
+            self.is_recorded |= page.evidence_id is not None
             if page.cause == "refused address":
                 self._warnings.say(origin(page.final_url), inputs.REFUSED)
         for verdict in verdicts:
