@@ -22,6 +22,7 @@ QUIET = [
     SOURCE / "cache" / "entry.py",
     SOURCE / "cache" / "freshness.py",
     SOURCE / "cache" / "site.py",
+    *(SOURCE / "evidence" / f"{name}.py" for name in ("chain", "export", "record", "replay")),
     SOURCE / "page.py",
     SOURCE / "politeness" / "schedule.py",
     SOURCE / "politeness" / "budget.py",

@@ -7,19 +7,25 @@ import os
 import re
 import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine, event
 
 from manners.cli import fetching, main
 from manners.cli.saving import file_of, save
+from manners.evidence.record import engine
+from manners.evidence.replay import Replay
+from manners.evidence.store import EvidenceStore
 from tests.faults.server import Call, Handler, Site, by_path, in_thread, page
 
 ROBOTS = b"User-agent: *\nDisallow: /private/\nDisallow: /secret/\n"
@@ -28,6 +34,7 @@ ROBOTS_OF = {
     SLOW: b"User-agent: *\nCrawl-delay: 1\n",
     DEFERRED: b"User-agent: *\nCrawl-delay: 1000\n",
 }
+EVIDENCE = "evidence: manners.db; check it with: manners evidence verify"
 HOSTILE = "\x1b]0;x\x07\x9b31m\x85\u202e"
 BINARY = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\xff\xfe"
 
@@ -231,6 +238,7 @@ def test_several_pages_have_a_line_each_and_a_summary(run: Run, site: Site) -> N
         f"  1 blocked: {origin}  line 3: Disallow: /secret/",
         "  1 failed: 404",
         "  1 failed: invalid-url  not an http or https URL",
+        EVIDENCE,
     ]
     assert sorted(pages(site)) == ["/a", "/missing", "/moved", "/new", "/to-private"]
 
@@ -321,7 +329,11 @@ def test_exclusions_are_told_as_such(run: Run, site: Site, monkeypatch: pytest.M
     monkeypatch.setenv("MANNERS_EXCLUDE", "/admin")
     ran = run(site.url(path="/admin/1"), site.url(path="/admin/2"))
     assert (ran.code, site.log) == (1, [])
-    assert ran.err == f"2 blocked\n  2 blocked: {site.url(path='')}  excluded: /admin\n"
+    assert ran.err.splitlines() == [
+        "2 blocked",
+        f"  2 blocked: {site.url(path='')}  excluded: /admin",
+        EVIDENCE,
+    ]
 
 
 def test_no_urls_at_all(run: Run) -> None:
@@ -652,7 +664,7 @@ def test_a_full_disk_leaves_nothing_half_written(site: Site, tmp_path: Path) -> 
     """What does not fit is not there at all; what was saved before stays."""
     urls = [site.url(path="/a"), site.url(path="/large")]
     ran = subprocess.run(
-        [sys.executable, "-m", "manners", "get", "-o", "pages", "-"],
+        [sys.executable, "-m", "manners", "get", "--no-evidence", "-o", "pages", "-"],
         input=f"{urls[0]}\n{urls[1]}\n".encode(),
         capture_output=True,
         check=False,
@@ -750,7 +762,7 @@ def test_a_terminal_gets_colours_and_progress(site: Site) -> None:
     assert code == 0
     assert "\x1b[32m200      \x1b[0m" in shown
     assert "of 3 done, 0 blocked, 1 host under way" in shown
-    assert shown.endswith("3 fetched\n")
+    assert shown.endswith(f"3 fetched\n{EVIDENCE}\n")
 
 
 # Side by side.
@@ -839,7 +851,7 @@ def test_an_interruption_says_what_was_done(site: Site, tmp_path: Path, how: str
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=10) == 130
-        assert process.stderr.read().strip() == b"1 fetched, 5 not done"
+        assert process.stderr.read().decode().splitlines() == ["1 fetched, 5 not done", EVIDENCE]
     assert len(files(tmp_path / "pages")) == 1
 
 
@@ -853,3 +865,118 @@ def test_a_reader_that_stops_early(site: Site) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
     assert len(pages(site)) < 5
+
+
+# Evidence.
+
+
+def recorded(place: str = "manners.db") -> list[str]:
+    """What the records of a store say: the type, the URL, and whether it comes out the same."""
+    with EvidenceStore(place, create=False) as store:
+        assert list(store.verify()) == []
+        again = Replay(store.snapshot, engine())
+        found = list(store.records())
+        assert [again.again(record) for record in found] == [None] * len(found)
+        return [f"{record.type} {record.url}" for record in found]
+
+
+def test_what_is_decided_is_recorded(run: Run, site: Site) -> None:
+    """Every URL and every hop, in ./manners.db, with its number in the JSON."""
+    ran = run("--json", *(site.url(path=path) for path in ("/a", "/moved", "/private/x")))
+    assert sorted(recorded()) == sorted(
+        [
+            f"robots_allowed {site.url(path='/a')}",
+            f"robots_allowed {site.url(path='/moved')}",
+            f"robots_allowed {site.url(path='/new')}",
+            f"blocked_by_robots {site.url(path='/private/x')}",
+        ]
+    )
+    numbers = [hop["evidence_id"] for record in ran.records for hop in record["hops"]]
+    assert sorted(numbers) == [1, 2, 3, 4]
+    assert ran.err.splitlines()[-1] == EVIDENCE
+    assert EVIDENCE not in run(site.url(path="/a")).err
+    assert len(recorded()) == 5
+
+
+def test_where_evidence_goes_is_an_option_and_a_setting(
+    run: Run, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The option beats the setting; the line at the end says how to look at it."""
+    urls = [site.url(path="/a"), site.url(path="/b")]
+    monkeypatch.setenv("MANNERS_STORE", "from environment.db")
+    ran = run(*urls)
+    assert len(recorded("from environment.db")) == 2
+    command = "check it with: manners evidence verify --store 'from environment.db'"
+    assert ran.err.splitlines()[-1] == f"evidence: from environment.db; {command}"
+    run("--store", "sqlite:///option.db", *urls)
+    assert (len(recorded("option.db")), len(recorded("from environment.db"))) == (2, 2)
+    assert not Path("manners.db").exists()
+
+
+@pytest.mark.parametrize("option", ["--no-evidence", "--dry-run"])
+def test_no_evidence_where_none_is_wanted(run: Run, site: Site, option: str) -> None:
+    """Nothing is written, and nothing is said about it; nor when only verdicts are asked for."""
+    ran = run(option, site.url(path="/a"), site.url(path="/b"))
+    assert (ran.code, ran.err) == (
+        0,
+        f"2 {'fetched' if option == '--no-evidence' else 'allowed'}\n",
+    )
+    assert list(Path().iterdir()) == []
+
+
+def test_queries_can_be_left_out_of_the_evidence(run: Run, site: Site) -> None:
+    """What was asked for is asked for, and the record has the path alone."""
+    run("--redact-query", site.url(path="/a?token=hidden"))
+    assert recorded() == [f"robots_allowed {site.url(path='/a?…')}"]
+    assert pages(site) == ["/a?token=hidden"]
+    assert b"hidden" not in Path("manners.db").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("foreign.db", "'foreign.db': a database that was made for something else"),
+        ("text", "'text': file is not a database"),
+        ("nowhere/x.db", "'nowhere/x.db': unable to open database file"),
+        ("mysql://me:secret@127.0.0.1/x", "not a store"),
+        ("sqlite://", "evidence needs a file"),
+        ("postgresql://me:secret@127.0.0.1:1/x", "onnection"),
+    ],
+)
+def test_without_a_store_nothing_is_fetched(run: Run, site: Site, place: str, words: str) -> None:
+    """One line says what is wrong with it, without passwords, and the exit code is 2."""
+    Path("text").write_text("text\n" * 500)
+    with closing(sqlite3.connect("foreign.db")) as foreign:
+        foreign.execute("CREATE TABLE people (name TEXT)")
+    ran = run("--store", place, site.url(path="/a"), site.url(path="/b"))
+    assert (ran.code, ran.out, ran.err.count("\n"), site.log) == (2, "", 1, [])
+    assert ran.err.startswith("manners: ")
+    assert words in ran.err
+    assert "secret" not in ran.err
+
+
+def test_a_place_and_no_evidence_contradict_each_other(run: Run, site: Site) -> None:
+    """Nothing is asked for."""
+    ran = run("--store", "x.db", "--no-evidence", site.url())
+    assert (ran.code, ran.out, site.log) == (2, "", [])
+    assert ran.err == "manners: --store and --no-evidence contradict each other\n"
+
+
+def test_a_full_disk_stops_everything(run: Run, site: Site) -> None:
+    """A page whose record cannot be written is not fetched, nor is any after it."""
+
+    def limit(connection: Any, _: object) -> None:
+        connection.execute("PRAGMA max_page_count = 1")  # which is: no more than there are
+
+    run(site.url(path="/a"))
+    site.log.clear()
+    event.listen(Engine, "connect", limit)
+    try:
+        ran = run(*(site.url(path=f"/{number}") for number in range(500)))
+    finally:
+        event.remove(Engine, "connect", limit)
+    assert ran.code == 2
+    assert ran.err.splitlines()[-1] == "manners: 'manners.db': database or disk is full"
+    asked = [f"robots_allowed {site.url(path=path)}" for path in pages(site)]
+    assert len(asked) < 100
+    assert set(asked) <= set(recorded())

@@ -4,7 +4,7 @@ import hashlib
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -17,6 +17,7 @@ _MAX_NAME, _MAX_FOLDER = 80, 120
 _UNSAFE = re.compile(r"[^A-Za-z0-9_]+")
 _UNSAFE_IN_HOST = re.compile(r"[^a-z0-9_.-]+")
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,8}\Z").search
+_is_sha256 = re.compile(r"[0-9a-f]{64}").fullmatch
 # Windows keeps these names for devices, whatever comes behind a dot.
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|\Z)").match
 
@@ -89,3 +90,57 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         with suppress(OSError):
             unfinished.unlink()
         raise
+
+
+@contextmanager
+def new(path: Path, force: bool, precious: str) -> Iterator[BinaryIO]:
+    """A file to write to, as `replacing` has it, which replaces nothing unless it is forced to.
+
+    What is no file, a device for example, and the file that is `precious`, are never replaced.
+    """
+    try:
+        if path.exists():
+            if not path.is_file():
+                raise Unusable(f"{str(path)!r} is not a file")
+            if Path(precious).exists() and path.samefile(precious):
+                raise Unusable(f"{str(path)!r} is the store")
+            if not force:
+                raise Unusable(f"{str(path)!r} is there already; --force replaces it")
+        with replacing(path) as file:
+            yield file
+    except OSError as error:
+        raise Unusable(f"cannot write {str(path)!r}: {error.strerror}") from None
+
+
+_KNOWN = 100_000
+"""Files of which it is remembered that they are written."""
+
+
+class Snapshots:
+    """The robots.txt files that records rest on, in a folder, by their SHA-256."""
+
+    def __init__(self, folder: Path | None, look_up: Callable[[str], bytes | None]) -> None:
+        self._folder, self._look_up = folder, look_up
+        self._known: set[str] = set()
+        self.bad = 0
+        """How many are missing, or are not what they were."""
+
+    def add(self, sha256: object) -> None:
+        """Write the file that has this hash, if it is not there yet; None is no file."""
+        name = str(sha256)
+        if self._folder is None or sha256 is None or name in self._known:
+            return
+        if len(self._known) >= _KNOWN:
+            self._known.clear()
+        self._known.add(name)
+        # Somebody may have changed the record, and it becomes the name of a file.
+        body = self._look_up(name) if _is_sha256(name) else None
+        if body is None or hashlib.sha256(body).hexdigest() != name:
+            self.bad += 1
+            return
+        path = self._folder / f"{name}.txt"
+        try:
+            if not (path.is_file() and path.read_bytes() == body):
+                _write(body, path)
+        except OSError as error:
+            raise Unusable(f"cannot write {str(path)!r}: {error.strerror}") from None

@@ -96,8 +96,8 @@ class Database:
         try:
             yield
         except sqlalchemy.exc.SQLAlchemyError as error:
-            said = printable(str(getattr(error, "orig", None) or error).strip())
-            raise StoreError(self.place, said.split("\n")[0][:500]) from None
+            said = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
+            raise StoreError(self.place, printable(said[:500])) from None
 
 
 def _url(place: str | Path) -> tuple[str, sqlalchemy.URL]:

@@ -2,15 +2,21 @@
 
 import hashlib
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from sqlalchemy import Connection, Select, delete, func, insert, select, update
-
 from manners._text import to_bytes
-from manners.errors import StoreError
+from manners.errors import MissingExtra, StoreError
+
+try:  # before what needs it, too
+    from sqlalchemy import Connection, Result, Select, delete, func, insert, select, update
+except ModuleNotFoundError as error:
+    if error.name != "sqlalchemy":
+        raise
+    raise MissingExtra("sqlalchemy", "crawl") from None
+
 from manners.evidence import chain
 from manners.evidence.chain import GENESIS, Finding, Head, Link, hash_of
 from manners.evidence.database import Database
@@ -196,8 +202,9 @@ class EvidenceStore:
             query = query.where(evidence.c.id.in_(latest))
         with self._database.reading() as connection:
             start = _start(connection)
-            for row in _streamed(connection, wanted.on(query)):
-                yield _record(row, row.previous or _before(row.id, start))
+            with _streamed(connection, wanted.on(query)) as rows:
+                for row in rows:
+                    yield _record(row, row.previous or _before(row.id, start))
 
     def record(self, number: int) -> Record | None:
         """One record, with the hash before it."""
@@ -223,8 +230,10 @@ class EvidenceStore:
         With a head that was noted elsewhere, also that records are missing at the end, or that the
         whole chain was written anew.
         """
-        with self._database.reading() as connection:
-            rows = _streamed(connection, select(evidence).order_by(evidence.c.id))
+        with (
+            self._database.reading() as connection,
+            _streamed(connection, select(evidence).order_by(evidence.c.id)) as rows,
+        ):
             problems: list[Finding] = []
             last = [_start(connection)]
 
@@ -252,10 +261,11 @@ class EvidenceStore:
         first = select(func.min(evidence.c.id), evidence.c.snapshot)
         first = first.where(evidence.c.snapshot.is_not(None)).group_by(evidence.c.snapshot)
         rests = {sha256: number for number, sha256 in connection.execute(first)}
-        for row in _streamed(connection, select(snapshots)):
-            number = rests.pop(row.sha256, None)
-            if number and hashlib.sha256(_bytes(row.body)).hexdigest() != row.sha256:
-                yield Finding(number, f"rests on a robots.txt that was changed ({row.sha256})")
+        with _streamed(connection, select(snapshots)) as rows:
+            for row in rows:
+                number = rests.pop(row.sha256, None)
+                if number and hashlib.sha256(_bytes(row.body)).hexdigest() != row.sha256:
+                    yield Finding(number, f"rests on a robots.txt that was changed ({row.sha256})")
         for sha256, number in rests.items():
             yield Finding(number, f"rests on a robots.txt that is missing ({sha256})")
 
@@ -298,7 +308,8 @@ def _start(connection: Connection) -> Head:
     return Head(row.number, row.hash) if row else Head(0, GENESIS)
 
 
-def _streamed(connection: Connection, query: "Select[Any]") -> Iterable[Any]:
+def _streamed(connection: Connection, query: "Select[Any]") -> "Result[Any]":
+    """Rows that come little by little; to be closed, because nobody has to read them all."""
     return connection.execution_options(yield_per=_AT_A_TIME).execute(query)
 
 

@@ -249,7 +249,9 @@ def _headers(reply: aiohttp.ClientResponse) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in reply.headers.items():
         name = name.lower()
-        found[name] = f"{found[name]}, {value}" if name in found else value
+        if name in found:  # several are one list (RFC 9110 section 5.3), but for this one
+            value = found[name] + ("\n" if name == "x-robots-tag" else ", ") + value
+        found[name] = value
     return found
 
 

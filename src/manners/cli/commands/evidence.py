@@ -1,10 +1,8 @@
 """`manners evidence`: what was decided, and the proof that it was."""
 
-import hashlib
-import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,8 +27,6 @@ _OFTEN = 0.2
 """Seconds from one word about progress to the next."""
 _MOST = 2**63 - 1
 """The largest number that a record can have."""
-_KNOWN = 100_000
-"""Snapshots of which it is remembered that they are written."""
 
 command = typer.Typer(help="Show, verify, replay and export the evidence of what was decided.")
 
@@ -365,16 +361,18 @@ def export(
     number, ending = 0, "\r\n" if form == "csv" else "\n"
     with (
         _reading(store, config) as opened,
-        _written(output, force, opened.place) as write,
+        _writing(output, force, opened.place) as write,
         closing(opened.records(wanted)) as found,
     ):
-        files = _Snapshots(None if snapshots is None else saving.made(snapshots), opened)
+        files = saving.Snapshots(
+            None if snapshots is None else saving.made(snapshots), opened.snapshot
+        )
         if form == "csv":
             write(csv_line(COLUMNS) + ending)
         for record in found:
             values = as_dict(record, bool(redact_query))
             write((csv_line(cells(values)) if form == "csv" else render.as_json(values)) + ending)
-            files.add(record)
+            files.add(record.metadata.get("snapshot"))
             number += 1
     if output is not None:
         _say(f"{render.count(number, 'record')} in {output}")
@@ -387,58 +385,15 @@ def export(
 
 
 @contextmanager
-def _written(output: Path | None, force: bool, place: str) -> "Iterator[Any]":
-    """What writes text: to a file that is there as a whole in the end, or to standard output."""
+def _writing(output: Path | None, force: bool, store: str) -> Iterator[Callable[[str], object]]:
+    """What writes text, to a file or to standard output."""
     if output is None:
         yield sys.stdout.write
         return
     from manners.cli import saving
 
-    if output.exists() and not output.is_file():
-        raise inputs.Unusable(f"{str(output)!r} is not a file")
-    if output.exists() and Path(place).exists() and output.samefile(place):
-        raise inputs.Unusable(f"{str(output)!r} is the store")
-    if output.exists() and not force:
-        raise inputs.Unusable(f"{str(output)!r} is there already; --force replaces it")
-    try:
-        with saving.replacing(output) as file:
-            yield lambda text: file.write(text.encode("utf-8", "backslashreplace"))
-    except OSError as error:
-        raise inputs.Unusable(f"cannot write {str(output)!r}: {error.strerror}") from None
-
-
-class _Snapshots:
-    """The robots.txt files that records rest on, written to a folder."""
-
-    def __init__(self, folder: Path | None, store: "EvidenceStore") -> None:
-        self._folder, self._store = folder, store
-        self._known: set[str] = set()
-        self.bad = 0
-        """How many are missing, or are not what they were."""
-
-    def add(self, record: "Record") -> None:
-        """Write what a record rests on, if it is not there yet."""
-        sha256 = record.metadata.get("snapshot")
-        if self._folder is None or sha256 is None or str(sha256) in self._known:
-            return
-        if len(self._known) >= _KNOWN:
-            self._known.clear()
-        self._known.add(str(sha256))
-        # It becomes the name of a file, and somebody may have changed the record.
-        is_name = re.fullmatch(r"[0-9a-f]{64}", str(sha256))
-        body = self._store.snapshot(str(sha256)) if is_name else None
-        if body is None or hashlib.sha256(body).hexdigest() != sha256:
-            self.bad += 1
-            return
-        from manners.cli import saving
-
-        path = self._folder / f"{sha256}.txt"
-        try:
-            if not (path.is_file() and path.read_bytes() == body):
-                with saving.replacing(path) as file:
-                    file.write(body)
-        except OSError as error:
-            raise inputs.Unusable(f"cannot write {str(path)!r}: {error.strerror}") from None
+    with saving.new(output, force, store) as file:
+        yield lambda text: file.write(text.encode("utf-8", "backslashreplace"))
 
 
 @command.command("prune")
