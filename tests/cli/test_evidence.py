@@ -608,7 +608,8 @@ def test_a_file_that_is_there_is_not_replaced_unless_somebody_says_so(run: Run, 
         assert (ran.code, ran.err) == (2, f"manners: '{place}' is not a file\n")
     before = five.read_bytes()
     Path("link").symlink_to(five)
-    for place in ("manners.db", "link"):
+    Path("manners.db-wal").touch()
+    for place in ("manners.db", "link", "manners.db-wal"):
         ran = run("export", "-o", place, "--force")
         assert (ran.code, ran.err) == (2, f"manners: '{place}' is the store\n")
     assert five.read_bytes() == before

@@ -96,13 +96,14 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 def new(path: Path, force: bool, precious: str) -> Iterator[BinaryIO]:
     """A file to write to, as `replacing` has it, which replaces nothing unless it is forced to.
 
-    What is no file, a device for example, and the file that is `precious`, are never replaced.
+    What is no file, a device for example, is never replaced; nor is the `precious` database.
     """
     try:
         if path.exists():
             if not path.is_file():
                 raise Unusable(f"{str(path)!r} is not a file")
-            if Path(precious).exists() and path.samefile(precious):
+            parts = (Path(precious + end) for end in ("", "-wal", "-shm"))
+            if any(part.exists() and path.samefile(part) for part in parts):
                 raise Unusable(f"{str(path)!r} is the store")
             if not force:
                 raise Unusable(f"{str(path)!r} is there already; --force replaces it")
