@@ -41,6 +41,8 @@ bench: $(VENV)/tested
 	$(BIN)/python -m benchmarks.dropins
 	$(BIN)/python -m benchmarks.retrieval
 	$(BIN)/python -m benchmarks.cache
+	$(BIN)/python -m benchmarks.client
+	$(BIN)/python -m benchmarks.evidence
 
 docs: $(VENV)/checked
 	$(BIN)/mkdocs serve

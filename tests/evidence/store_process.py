@@ -13,6 +13,8 @@ import os
 import sys
 import threading
 import time
+import warnings
+from collections.abc import Sequence
 
 from manners.evidence.record import Draft
 from manners.evidence.store import EvidenceStore
@@ -37,6 +39,7 @@ async def _append(place: str, number: int, count: int) -> None:
 
 
 def _fork(place: str) -> None:
+    warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads, since 3.12
     store = EvidenceStore(place)
     told: dict[str, object] = {}
 
@@ -59,9 +62,40 @@ def _fork(place: str) -> None:
         os._exit(0)
     os.waitpid(child, 0)
     told["after"] = store.append_blocking(drafts(1, 3)[0])
+    told["queued"] = _fork_beside_a_queue(store)
     told["head"] = store.head().number
     store.close()
     print(json.dumps(told))
+
+
+def _fork_beside_a_queue(store: EvidenceStore) -> list[int]:
+    """Fork while the writer is busy, and more is waiting: that is the parent's to write."""
+    gate, write = threading.Event(), store._writer._write
+
+    def held(made: Sequence[Draft]) -> Sequence[int]:
+        gate.wait(30)
+        return write(made)
+
+    store._writer._write, numbers = held, list[int]()
+    threads = [
+        threading.Thread(target=lambda each=each: numbers.append(store.append_blocking(each)))
+        for each in drafts(3, 30)
+    ]
+    for thread in threads:
+        thread.start()
+    while store._writer._queue.qsize() < 2:
+        time.sleep(0.001)
+    child = os.fork()
+    if not child:
+        gate.set()
+        store.append_blocking(drafts(1, 40)[0])
+        store.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+    gate.set()
+    for thread in threads:
+        thread.join()
+    return sorted(numbers)
 
 
 def _child(store: EvidenceStore) -> int:

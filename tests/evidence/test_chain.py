@@ -221,6 +221,10 @@ def found(links: list[Link], start: Head = Head(), head: Head | None = None) -> 
     return sorted({finding.id for finding in verify(links, start, head)})
 
 
+def altered(link: Link, field: str, value: Any) -> Link:
+    return link._replace(**{field: value})
+
+
 def test_a_chain_as_it_was_written_has_nothing_wrong() -> None:
     """With every head that was ever noted."""
     assert found(MADE) == []
@@ -235,7 +239,7 @@ def test_a_changed_record_is_named(field: str, place: int) -> None:
     """A change is found in the record; a changed hash also by the record behind it."""
     links, value = list(MADE), getattr(MADE[place], field)
     changed = value[:-1] + ("0" if value[-1] != "0" else "1")
-    links[place] = MADE[place]._replace(**{field: changed})
+    links[place] = altered(MADE[place], field, changed)
     assert links != MADE
     behind = [place + 2] if field == "hash" and place < 7 else []
     assert found(links) == [place + 1, *behind]
@@ -252,7 +256,7 @@ def test_every_changed_character_is_found(data: st.DataObject) -> None:
     width = data.draw(st.integers(0, 1))
     changed = text[:at] + sign + text[at + width :]
     links = list(MADE)
-    links[place] = MADE[place]._replace(**{field: changed})
+    links[place] = altered(MADE[place], field, changed)
     assert (place + 1 in found(links)) is (changed != text)
 
 

@@ -41,7 +41,7 @@ class Database:
             if error.name is None or not error.name.startswith("psycopg"):
                 raise
             raise MissingExtra("psycopg", "postgres") from None
-        self._fork, self._inherited = _forks.generation, self.engine.pool
+        self._fork, self._inherited = _forks.generation, list[sqlalchemy.Pool]()
         try:
             with self._told():
                 _upgrade(self.engine, self.place, create)
@@ -87,7 +87,8 @@ class Database:
         forgetting it, because then it is closed.
         """
         if self._fork != _forks.generation:
-            self._fork, self._inherited = _forks.generation, self.engine.pool
+            self._fork = _forks.generation
+            self._inherited.append(self.engine.pool)
             self.engine.dispose(close=False)
 
     @contextmanager
@@ -154,6 +155,7 @@ def _upgrade(engine: Engine, place: str, create: bool) -> None:
         )
     from alembic import command  # half a second to import, and seldom needed
     from alembic.config import Config
+    from alembic.util import CommandError
 
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
@@ -165,7 +167,10 @@ def _upgrade(engine: Engine, place: str, create: bool) -> None:
             connection.exec_driver_sql("SELECT pg_advisory_xact_lock(6_385_201_147)")
         if _version(connection, place) != schema.VERSION:  # another process was not faster
             config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            try:
+                command.upgrade(config, "head")
+            except CommandError as error:  # a version that none of ours ever was
+                raise StoreError(place, printable(str(error))) from None
             if not connection.execute(select(schema.head)).first():
                 row = {"one": 1, "number": 0, "hash": "0" * 64}
                 connection.execute(insert(schema.head).values(row))

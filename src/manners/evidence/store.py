@@ -11,7 +11,7 @@ from manners._text import to_bytes
 from manners.errors import MissingExtra, StoreError
 
 try:  # before what needs it, too
-    from sqlalchemy import Connection, Result, Select, delete, func, insert, select, update
+    from sqlalchemy import Connection, Result, Select, delete, func, insert, select
 except ModuleNotFoundError as error:
     if error.name != "sqlalchemy":
         raise
@@ -29,6 +29,8 @@ _AT_A_TIME = 1_000
 _SNAPSHOTS = 100_000
 """Snapshots of which it is remembered that they are stored."""
 
+_LAST = "SELECT number, hash FROM evidence_head"
+_PRUNED = "SELECT max(number) FROM evidence_checkpoints"
 _COLUMNS = ("id", "type", "host", "agent", "at", "snapshot", "content", "metadata", "hash")
 
 
@@ -81,6 +83,9 @@ class EvidenceStore:
         mark = "?" if self._database.is_sqlite else "%s"
         marks = ", ".join([mark] * len(_COLUMNS))
         self._insert = f"INSERT INTO evidence ({', '.join(_COLUMNS)}) VALUES ({marks})"  # noqa: S608
+        # As text, because every batch runs them: to build and to look up a statement costs more.
+        self._lock = _LAST if self._database.is_sqlite else f"{_LAST} FOR UPDATE"
+        self._move = f"UPDATE evidence_head SET number = {mark}, hash = {mark}"  # noqa: S608
         self._keep = (
             f"INSERT INTO snapshots (sha256, body) VALUES ({mark}, {mark})"  # noqa: S608
             " ON CONFLICT (sha256) DO NOTHING"
@@ -113,7 +118,7 @@ class EvidenceStore:
                     )
                 )
             connection.exec_driver_sql(self._insert, rows)
-            connection.execute(update(head).values(number=count, hash=last))
+            connection.exec_driver_sql(self._move, (count, last))
         if len(self._stored) > _SNAPSHOTS:
             self._stored.clear()
         self._stored.update(kept)
@@ -124,7 +129,7 @@ class EvidenceStore:
 
         Whoever prunes, in whichever process, takes files along that were stored before.
         """
-        pruned = connection.execute(select(func.max(checkpoints.c.number))).scalar()
+        pruned = connection.exec_driver_sql(_PRUNED).scalar()
         if pruned != self._pruned:
             self._pruned = pruned
             self._stored.clear()
@@ -138,7 +143,7 @@ class EvidenceStore:
         return set(kept)
 
     def _locked_head(self, connection: Connection) -> tuple[int, str]:
-        row = connection.execute(select(head.c.number, head.c.hash).with_for_update()).first()
+        row = connection.exec_driver_sql(self._lock).first()
         if row is None:
             raise StoreError(self.place, "the end of the chain is missing: see `evidence verify`")
         try:

@@ -1,0 +1,462 @@
+"""Where a store may be, what is refused, and how an older one becomes a newer one."""
+
+import json
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import sqlalchemy
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from manners.cache.backends import open_backend
+from manners.errors import MissingExtra, StoreError
+from manners.evidence import database, schema
+from manners.evidence.chain import Head
+from manners.evidence.database import Database
+from manners.evidence.store import EvidenceStore
+from tests.contracts.postgres import Postgres
+from tests.evidence.drafts import drafts
+from tests.evidence.places import Places, ended, execute, process
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def places(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Places]:
+    """Places of one kind; one server for all databases."""
+    folder = tmp_path_factory.mktemp("stores")
+    if request.param == "sqlite":
+        yield Places(folder)
+    else:
+        with Postgres() as server:
+            yield Places(folder, server)
+
+
+# Places.
+
+NAMES = [
+    *("store.db", "a b.db", "a?b.db", "a%20b.db", "100%.db", "a#b.db", "ü😀.db", "a?mode=memory"),
+    *("a&b=c;d.db", "C:\\evidence\\proof.db", "..db", "'; --.db", "file:x.db", ":memory:x"),
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("as_path", [True, False])
+def test_a_path_is_taken_as_it_is(tmp_path: Path, name: str, as_path: bool) -> None:
+    """No character of it means anything else."""
+    path = tmp_path / name
+    with EvidenceStore(path if as_path else str(path)) as store:
+        store.append_blocking(drafts(1)[0])
+        assert store.place == str(path)
+        assert path.is_file()
+        beside = {each.name for each in tmp_path.iterdir()}
+        assert beside == {name, f"{name}-wal", f"{name}-shm"}
+    with EvidenceStore(path, create=False) as store:
+        assert store.head().number == 1
+
+
+def test_a_url_names_a_file_too(tmp_path: Path) -> None:
+    """With three slashes for a relative path, and four for an absolute one."""
+    for url in (f"sqlite:///{tmp_path}/a.db", f"sqlite+pysqlite:///{tmp_path}/a.db"):
+        with EvidenceStore(url) as store:
+            store.append_blocking(drafts(1)[0])
+            assert store.place == f"{tmp_path}/a.db"
+    with EvidenceStore(tmp_path / "a.db") as store:
+        assert store.head().number == 2
+
+
+@pytest.mark.parametrize(
+    "place", ["store.db", Path("store.db"), "sqlite:///store.db", "./store.db"]
+)
+def test_a_relative_path_stays_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str | Path
+) -> None:
+    """Whoever goes elsewhere afterwards still writes to the file that was meant."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    monkeypatch.chdir(here)
+    with EvidenceStore(place) as store:
+        monkeypatch.chdir(there)
+        records = store.records()  # so that one more connection is opened
+        assert next(records, None) is None
+        half = store._database.reading()
+        with half:
+            assert store.append_blocking(drafts(1)[0]) == 1
+            assert store.head().number == 1
+    assert list(there.iterdir()) == []
+    assert [each.name for each in here.iterdir()] == ["store.db"]
+
+
+REFUSED: list[tuple[str, str]] = [
+    ("", "memory"),
+    (":memory:", "memory"),
+    ("sqlite://", "memory"),
+    ("sqlite:///", "memory"),
+    ("sqlite:///:memory:", "memory"),
+    ("sqlite:///file::memory:?uri=true", "options"),
+    ("sqlite:///file:x?mode=memory&uri=true", "options"),
+    ("sqlite:///x.db?timeout=1", "options"),
+    ("sqlite://host/x.db", "no host"),
+    ("mysql://user:sesame@host/db", "not a store"),
+    ("https://example.com/", "not a store"),
+    ("nosuch://x", "not a store"),
+    ("://", "not a path"),
+    ("postgresql://user:sesame@host:port/db", "not a path"),
+    ("postgresql://user:ses@me@host/db", "%40"),
+    ("postgresql://user:sesame@127.0.0.1:1/db", "127.0.0.1"),
+    ("postgresql://127.0.0.1:1/db?password=sesame", "127.0.0.1"),
+    ("postgresql://user:sesame@127.0.0.1:1/db?nosuch=sesame", ""),
+    ("postgresql+nosuch://user:sesame@127.0.0.1:1/db", "127.0.0.1"),
+    ("sqlite://user:sesame@host/x.db", "no host"),
+]
+
+
+@pytest.mark.parametrize(("place", "problem"), REFUSED)
+def test_what_is_no_place_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, problem: str
+) -> None:
+    """In one line, with a reason, without a password; and nothing is made."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StoreError) as caught:
+        EvidenceStore(place)
+    told = str(caught.value) + caught.value.place + caught.value.problem
+    assert problem in told
+    assert "sesame" not in told
+    assert "ses@me" not in told
+    assert "\n" not in told
+    assert caught.value.__cause__ is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_and_what_is_not_there_are_refused(tmp_path: Path) -> None:
+    """A folder is no file, nor is there one in a folder that does not exist."""
+    for place in (tmp_path, tmp_path / "nosuch" / "store.db"):
+        with pytest.raises(StoreError):
+            EvidenceStore(place)
+    with pytest.raises(StoreError, match="no such file"):
+        EvidenceStore(tmp_path / "store.db", create=False)
+    with pytest.raises(StoreError, match="no such file"):
+        EvidenceStore(tmp_path, create=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_whoever_reads_makes_no_store(places: Places) -> None:
+    """Without create, a database that has no evidence stays as it is."""
+    place = places.new()
+    if places.is_file:
+        Path(place).touch()
+    with pytest.raises(StoreError, match=r"no evidence|no such file"):
+        EvidenceStore(place, create=False)
+    if places.is_file:
+        assert Path(place).read_bytes() == b""
+    else:
+        assert execute(place, "SELECT 1 FROM pg_tables WHERE schemaname = 'public'") == []
+
+
+def test_a_missing_driver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what to install."""
+    import sys
+
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingExtra, match=r"manners\[postgres\]"):
+        EvidenceStore("postgresql://127.0.0.1:1/db")
+
+
+# Files of others.
+
+
+def others_sqlite(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE mine (x)")
+        connection.execute("INSERT INTO mine VALUES (1)")
+
+
+def others_wal(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE evidence (x)")
+
+
+def others_text(path: Path) -> None:
+    path.write_text("User-agent: *\nDisallow: /\n" * 100)
+
+
+def others_bytes(path: Path) -> None:
+    path.write_bytes(b"SQLite format 3\0" + b"\xff" * 5000)
+
+
+def others_cache(path: Path) -> None:
+    import asyncio
+
+    from tests.contracts.entries import entry
+
+    async def save() -> None:
+        backend = open_backend(str(path))
+        await backend.save(entry())
+        await backend.close()
+
+    asyncio.run(save())
+
+
+@pytest.mark.parametrize(
+    "make", [others_sqlite, others_wal, others_text, others_bytes, others_cache]
+)
+def test_somebody_elses_file_is_left_as_it_is(tmp_path: Path, make: object) -> None:
+    """Byte for byte, and nothing beside it."""
+    assert callable(make)
+    path = tmp_path / "theirs.db"
+    make(path)
+    before = path.read_bytes()
+    for create in (True, False):
+        with pytest.raises(StoreError) as caught:
+            EvidenceStore(path, create=create)
+        assert caught.value.problem in {
+            "a database that was made for something else",
+            "file is not a database",
+            "database disk image is malformed",
+        }
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["theirs.db"]
+
+
+def test_a_database_may_have_other_tables_but_not_ours(places: Places) -> None:
+    """A PostgreSQL database may be shared, unless somebody has a table of the same name."""
+    place = places.new()
+    execute(place, "CREATE TABLE theirs (x integer)")
+    if places.is_file:
+        with pytest.raises(StoreError, match="something else"):
+            EvidenceStore(place)
+        return
+    with EvidenceStore(place) as store:
+        assert store.append_blocking(drafts(1)[0]) == 1
+    place = places.new()
+    execute(place, "CREATE TABLE snapshots (x integer)")
+    with pytest.raises(StoreError, match="something else"):
+        EvidenceStore(place)
+    assert execute(place, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'") == [
+        ("snapshots",)
+    ]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    """Who may only read is told so when something is to be written, or made."""
+    path = tmp_path / "store.db"
+    EvidenceStore(path).close()
+    path.chmod(0o400)
+    tmp_path.chmod(0o500)
+    try:
+        with EvidenceStore(path) as store, pytest.raises(StoreError, match="readonly"):
+            store.append_blocking(drafts(1)[0])
+        with pytest.raises(StoreError):
+            EvidenceStore(tmp_path / "other.db")
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_a_database_that_cannot_be_written_is_told(places: Places) -> None:
+    """Reading goes on, and writing is an error."""
+    if places.server is None:
+        pytest.skip("the test above is for files")
+    place = places.new()
+    EvidenceStore(place).close()
+    name = place.rpartition("/")[2]
+    places.server.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    with EvidenceStore(place) as store:
+        with pytest.raises(StoreError, match="read-only"):
+            store.append_blocking(drafts(1)[0])
+        assert list(store.verify()) == []
+
+
+def test_a_file_that_is_being_made_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for ever: whoever holds it for too long is told about."""
+    path = tmp_path / "store.db"
+    other = process("lock", path, "EXCLUSIVE", module="tests.cache.sqlite_process")
+    assert other.stdout.readline() == "locked\n"
+    monkeypatch.setattr(database, "BUSY", 0.1)
+    with pytest.raises(StoreError, match="locked"):
+        EvidenceStore(path)
+    ended(other)
+    EvidenceStore(path).close()
+    assert database.BUSY == 0.1
+
+
+def test_nothing_stays_open_where_opening_failed(tmp_path: Path) -> None:
+    """A file that was refused is not held."""
+    path = tmp_path / "theirs.db"
+    others_sqlite(path)
+    for _ in range(5):
+        with pytest.raises(StoreError):
+            Database(path)
+    held = [each.readlink() for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]
+    assert path not in held
+
+
+# Migrations.
+
+
+def test_a_new_store_is_at_the_latest_version(places: Places) -> None:
+    """The version is written down, and there is a head, once."""
+    place = places.new()
+    EvidenceStore(place).close()
+    assert execute(place, "SELECT version_num FROM manners_version") == [(schema.VERSION,)]
+    assert execute(place, "SELECT one, number, hash FROM evidence_head") == [(1, 0, "0" * 64)]
+    EvidenceStore(place).close()
+    assert execute(place, "SELECT count(*) FROM evidence_head") == [(1,)]
+
+
+def test_the_latest_migration_is_the_version() -> None:
+    """Whoever adds one says so, and there is one line of them."""
+    config = Config()
+    config.set_main_option("script_location", str(database._MIGRATIONS))
+    script = ScriptDirectory.from_config(config)
+    assert script.get_heads() == [schema.VERSION]
+    names = [each.revision for each in script.walk_revisions()]
+    assert names == sorted(names, reverse=True)
+
+
+def test_migrations_make_the_tables_that_are_used(places: Places) -> None:
+    """Columns, types, nullability, keys and indexes: nothing is missing, nothing is left over."""
+    place = places.new()
+    EvidenceStore(place).close()
+    url = f"sqlite:///{place}" if places.is_file else place.replace("://", "+psycopg://")
+    engine = sqlalchemy.create_engine(url)
+    with engine.connect() as connection:
+        context = MigrationContext.configure(
+            connection,
+            opts={
+                "compare_type": True,
+                "compare_server_default": True,
+                "version_table": schema.VERSIONS_TABLE,
+            },
+        )
+        assert compare_metadata(context, schema.tables) == []
+        made = set(sqlalchemy.inspect(connection).get_table_names())
+    engine.dispose()
+    assert made == {*schema.tables.tables, schema.VERSIONS_TABLE}
+
+
+@pytest.mark.parametrize("version", ["0002", "9999", "0001a", "zzzz"])
+def test_a_newer_store_is_refused(places: Places, version: str) -> None:
+    """With the reason, and untouched."""
+    place = places.new()
+    with EvidenceStore(place) as store:
+        store.append_blocking(drafts(1)[0])
+    execute(place, f"UPDATE manners_version SET version_num = '{version}'")
+    with pytest.raises(StoreError) as caught:
+        EvidenceStore(place)
+    assert f"store {version}, this one knows up to {schema.VERSION}" in caught.value.problem
+    assert "upgrade manners" in caught.value.problem
+    assert execute(place, "SELECT version_num FROM manners_version") == [(version,)]
+    execute(place, f"UPDATE manners_version SET version_num = '{schema.VERSION}'")
+    with EvidenceStore(place) as store:
+        assert store.head().number == 1
+
+
+def test_a_version_that_never_was_is_refused(places: Places) -> None:
+    """Nobody knows what to do with it."""
+    place = places.new()
+    EvidenceStore(place).close()
+    execute(place, "UPDATE manners_version SET version_num = '0000'")
+    with pytest.raises(StoreError, match="0000"):
+        EvidenceStore(place)
+
+
+NEXT = '''
+"""A column more."""
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+
+def upgrade() -> None:
+    op.add_column("snapshots", sa.Column("charset", sa.Text))
+    {0}
+'''
+
+
+@pytest.fixture
+def later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A later version of this package, with one migration more."""
+    folder = tmp_path / "100% later"
+    shutil.copytree(database._MIGRATIONS, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    path = folder / "versions" / "0002_charset.py"
+    path.write_text(NEXT.format(""))
+    monkeypatch.setattr(database, "_MIGRATIONS", folder)
+    monkeypatch.setattr(schema, "VERSION", "0002")
+    return path
+
+
+def test_an_older_store_is_upgraded(places: Places, request: pytest.FixtureRequest) -> None:
+    """With all that is in it, and once."""
+    place = places.new()
+    with EvidenceStore(place) as store:
+        for each in drafts(3):
+            store.append_blocking(each)
+        head = store.head()
+    request.getfixturevalue("later")
+    for _ in range(2):
+        with EvidenceStore(place) as store:
+            assert (store.head(), list(store.verify(head))) == (head, [])
+        assert execute(place, "SELECT version_num FROM manners_version") == [("0002",)]
+        assert execute(place, "SELECT count(charset) FROM snapshots") == [(0,)]
+    with EvidenceStore(place) as store:
+        assert store.append_blocking(drafts(1, 3)[0]) == 4
+    new = places.new()
+    EvidenceStore(new).close()
+    assert execute(new, "SELECT version_num FROM manners_version") == [("0002",)]
+
+
+def test_an_upgrade_that_fails_changes_nothing(
+    places: Places, request: pytest.FixtureRequest
+) -> None:
+    """The store is as old as it was, all of it."""
+    place = places.new()
+    with EvidenceStore(place) as store:
+        store.append_blocking(drafts(1)[0])
+    path: Path = request.getfixturevalue("later")
+    path.write_text(NEXT.format('op.drop_table("nowhere")'))
+    with pytest.raises(StoreError, match="nowhere"):
+        EvidenceStore(place)
+    new = places.new()
+    with pytest.raises(StoreError, match="nowhere"):
+        EvidenceStore(new)
+    path.write_text(NEXT.format(""))
+    request.getfixturevalue("monkeypatch").undo()
+    with EvidenceStore(place) as store:
+        assert (store.head().number, list(store.verify())) == (1, [])
+    with EvidenceStore(new) as store:
+        assert store.head() == Head()
+
+
+def test_processes_make_one_store(places: Places) -> None:
+    """Four that open it at once find one another's tables, and one head."""
+    for _ in range(2):
+        place = places.new()
+        started = [process("open", place) for _ in range(4)]
+        for each in started:
+            assert each.stdout.readline() == "ready\n"
+        for each in started:
+            each.stdin.write("\n")
+            each.stdin.flush()
+        assert [ended(each) for each in started] == [f"{Head()}\n"] * 4
+        assert execute(place, "SELECT count(*) FROM evidence_head") == [(1,)]
+        assert execute(place, "SELECT version_num FROM manners_version") == [(schema.VERSION,)]
+
+
+def test_opening_a_store_does_not_load_alembic(places: Places) -> None:
+    """It takes half a second, and is needed once in the life of a store."""
+    place = places.new()
+    assert "alembic" in json.loads(ended(process("modules", place)))
+    assert "alembic" not in json.loads(ended(process("modules", place)))
