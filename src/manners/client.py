@@ -538,7 +538,7 @@ class Client:
         self.robots = RobotsCache.over(self._client.robots)
         """The robots.txt files that verdicts rest on."""
         self.settings, self.agent = self._client.settings, self._client.agent
-        self.budget = budget
+        self.budget, self.evidence = budget, self._client.evidence
 
     def check(self, url: str) -> Verdict:
         """Whether the URL may be fetched, and why."""

@@ -19,7 +19,6 @@ from manners.evidence.replay import Replay
 from manners.evidence.store import EvidenceStore
 from manners.politeness.budget import Budget
 from tests.client.asking import asking, blocking, rules, run, settings, site, to
-from tests.contracts.postgres import Postgres
 from tests.evidence.drafts import drafts
 from tests.evidence.places import execute
 from tests.faults.server import Call, Handler, Site, in_thread, page
@@ -321,19 +320,6 @@ def test_blocking_code_has_evidence_too(place: str) -> None:
         "blocked_by_robots": 10,
     }
     assert len(pages(server)) == 10
-
-
-def test_evidence_may_be_kept_in_postgresql() -> None:
-    """By the URL of a database."""
-    with Postgres() as server:
-        place = server.database()
-
-        async def ask(client: AsyncClient, server: Site) -> None:
-            assert (await client.get(server.url())).evidence_id == 1
-            assert (await client.get(server.url(path="/closed"))).evidence_id == 2
-
-        exchange(site(CLOSED), ask, evidence=place)
-        assert len(records(place)) == 2
 
 
 def test_a_store_that_cannot_be_opened_is_told_at_once(tmp_path: Path) -> None:

@@ -799,7 +799,7 @@ def test_a_forked_child_goes_its_own_way(places: Places) -> None:
     told = json.loads(ended(process("fork", place)))
     assert (told["child"], told["number"], told["last"]) == (0, 5, 6)
     assert (told["problems"], told["after"], told["queued"]) == ([], 7, [9, 10, 11])
-    assert told["head"] == 11
+    assert (told["head"], told["same"]) == (11, True)
     check(place, 11)
 
 

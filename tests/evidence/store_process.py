@@ -42,6 +42,7 @@ def _fork(place: str) -> None:
     warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads, since 3.12
     store = EvidenceStore(place)
     told: dict[str, object] = {}
+    mine = _connection(store)
 
     async def begin() -> int:
         await store.append(drafts(1)[0])
@@ -49,7 +50,7 @@ def _fork(place: str) -> None:
         await asyncio.sleep(0)  # it is gathered, and not handed over
         child = os.fork()
         if not child:
-            os._exit(_child(store))
+            os._exit(_child(store, mine))
         told["child"] = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         return await waiting
 
@@ -62,6 +63,7 @@ def _fork(place: str) -> None:
         os._exit(0)
     os.waitpid(child, 0)
     told["after"] = store.append_blocking(drafts(1, 3)[0])
+    told["same"] = _connection(store) is mine
     told["queued"] = _fork_beside_a_queue(store)
     told["head"] = store.head().number
     store.close()
@@ -98,8 +100,15 @@ def _fork_beside_a_queue(store: EvidenceStore) -> list[int]:
     return sorted(numbers)
 
 
-def _child(store: EvidenceStore) -> int:
+def _connection(store: EvidenceStore) -> object:
+    """What is used to talk to the database."""
+    with store._database.reading() as connection:
+        return connection.connection.dbapi_connection
+
+
+def _child(store: EvidenceStore, parents: object) -> int:
     try:
+        assert _connection(store) is not parents
         first = store.append_blocking(drafts(1, 10)[0])
         both = asyncio.run(_two(store))
         is_well = list(store.verify()) == [] and store.head().number == both[1] == first + 2

@@ -442,17 +442,16 @@ def test_an_upgrade_that_fails_changes_nothing(
 
 def test_processes_make_one_store(places: Places) -> None:
     """Four that open it at once find one another's tables, and one head."""
-    for _ in range(2):
-        place = places.new()
-        started = [process("open", place) for _ in range(4)]
-        for each in started:
-            assert each.stdout.readline() == "ready\n"
-        for each in started:
-            each.stdin.write("\n")
-            each.stdin.flush()
-        assert [ended(each) for each in started] == [f"{Head()}\n"] * 4
-        assert execute(place, "SELECT count(*) FROM evidence_head") == [(1,)]
-        assert execute(place, "SELECT version_num FROM manners_version") == [(schema.VERSION,)]
+    place = places.new()
+    started = [process("open", place) for _ in range(4)]
+    for each in started:
+        assert each.stdout.readline() == "ready\n"
+    for each in started:
+        each.stdin.write("\n")
+        each.stdin.flush()
+    assert [ended(each) for each in started] == [f"{Head()}\n"] * 4
+    assert execute(place, "SELECT count(*) FROM evidence_head") == [(1,)]
+    assert execute(place, "SELECT version_num FROM manners_version") == [(schema.VERSION,)]
 
 
 def test_opening_a_store_does_not_load_alembic(places: Places) -> None:

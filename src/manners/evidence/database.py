@@ -163,7 +163,8 @@ def _upgrade(engine: Engine, place: str, create: bool) -> None:
         if engine.dialect.name == "sqlite":
             connection.exec_driver_sql("PRAGMA journal_mode = WAL")
             connection.exec_driver_sql("BEGIN IMMEDIATE")
-        else:  # one process at a time makes the tables
+        else:  # one process at a time makes the tables; whoever hangs meanwhile holds up nobody
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{BUSY:g}s'")
             connection.exec_driver_sql("SELECT pg_advisory_xact_lock(6_385_201_147)")
         if _version(connection, place) != schema.VERSION:  # another process was not faster
             config.attributes["connection"] = connection
