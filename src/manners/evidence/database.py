@@ -25,6 +25,7 @@ except ModuleNotFoundError as error:
 
 BUSY = 30.0
 """Seconds that another process may take to write."""
+_PATIENCE = {"connect_timeout": "30"}
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
 
@@ -126,7 +127,20 @@ def _url(place: str | Path) -> tuple[str, sqlalchemy.URL]:
 
 def _engine(url: sqlalchemy.URL) -> Engine:
     if url.get_backend_name() != "sqlite":
-        return sqlalchemy.create_engine(url, pool_pre_ping=True, pool_size=2)
+        engine = sqlalchemy.create_engine(
+            url if "connect_timeout" in url.query else url.update_query_dict(_PATIENCE),
+            pool_pre_ping=True,
+            pool_size=2,
+        )
+
+        @event.listens_for(engine, "connect")
+        def _(connection: Any, _: object) -> None:
+            connection.autocommit = True
+            # Every commit is on the disk when it returns, whatever the server does by default.
+            connection.execute("SET synchronous_commit TO on")
+            connection.autocommit = False
+
+        return engine
     engine = sqlalchemy.create_engine(url, connect_args={"timeout": BUSY})
 
     @event.listens_for(engine, "connect")
