@@ -77,6 +77,16 @@ VALUES: dict[str, tuple[Any, str, str]] = {
     "max_pages": (50, "50", "50"),
     "max_minutes": (1.5, "1.5", "1.5"),
     "budget_warning": (0.5, "0.5", "0.5"),
+    "max_urls": (50, "50", "50"),
+    "max_found": (500, "500", "500"),
+    "max_sitemaps": (5, "5", "5"),
+    "sitemap_depth": (2, "2", "2"),
+    "link_depth": (3, "3", "3"),
+    "drop_tracking": (True, "true", "true"),
+    "trap_repeats": (5, "5", "5"),
+    "trap_length": (4000, "4000", "4000"),
+    "trap_segments": (30, "30", "30"),
+    "trap_alike": (9, "9", "9"),
     "store": ("proof.db", "proof.db", '"proof.db"'),
     "redact_query": (True, "true", "true"),
     "log_level": ("debug", "debug", '"debug"'),
@@ -169,6 +179,10 @@ def test_defaults_are_the_numbers_of_the_specification() -> None:
     assert (made.backoff_first, made.backoff_most, made.backoff_jitter) == (5.0, 15 * 60.0, 0.2)
     assert (made.backoff_step, made.backoff_reset, made.budget_warning) == (5.0, 3, 0.8)
     assert (made.max_pages, made.max_minutes, made.cache_entries) == (200, 60.0, 128)
+    assert (made.max_urls, made.max_found, made.max_sitemaps) == (10_000, 1_000_000, 500)
+    assert (made.sitemap_depth, made.link_depth, made.drop_tracking) == (5, 1, False)
+    assert (made.trap_repeats, made.trap_length) == (3, 2_000)
+    assert (made.trap_segments, made.trap_alike) == (20, 1_000)
     assert (made.concurrency_prefix, made.delay_prefix) == ("host_concurrency:", "host_delay:")
     assert (made.dialect, made.profile, made.respect_robots) == ("rfc9309", "rfc9309", True)
     assert made.retrieval == profiles.get("rfc9309")

@@ -143,16 +143,26 @@ class AsyncClient:
 
     @asynccontextmanager
     async def stream(
-        self, url: str, headers: Mapping[str, str] = _NONE
+        self,
+        url: str,
+        headers: Mapping[str, str] = _NONE,
+        *,
+        max_bytes: int | None = None,
+        is_page: bool = True,
     ) -> AsyncIterator["PageStream"]:
-        """Fetch a page piece by piece; its slot is held, and renewed, until the end."""
+        """Fetch a page piece by piece; its slot is held, and renewed, until the end.
+
+        `max_bytes` is how much of it is read, instead of what the settings say. What is no page, as
+        a sitemap is none, takes nothing of the budget and needs not be included.
+        """
+        limits = (max_bytes or self._limits[0], *self._limits[1:])
         way = Way(url, _checked(headers), self.settings.page_redirects)
-        if self.budget is not None:
+        if self.budget is not None and is_page:
             self.budget.reserve(time.time())
         try:
             while True:
                 asked = time.time()
-                lease = await self._admit(way)
+                lease = await self._admit(way, is_page)
                 if lease is None:
                     yield PageStream(way.blocked())
                     return
@@ -160,7 +170,7 @@ class AsyncClient:
                 async with (
                     _Holding(self._gate, lease, self._pace.lease) as held,
                     self._http.stream(
-                        Get(way.target, way.headers, *self._limits, any_status=True)
+                        Get(way.target, way.headers, *limits, any_status=True)
                     ) as reply,
                 ):
                     body = reply if isinstance(reply, Stream) else None
@@ -177,7 +187,8 @@ class AsyncClient:
                         yield PageStream(page, body, lambda: self._is_closed, held)
                         return
         finally:
-            self._settle(way)
+            if is_page:
+                self._settle(way)
 
     async def close(self) -> None:
         """Close what is open, and turn away whoever waits."""
@@ -238,12 +249,12 @@ class AsyncClient:
         if self.budget is not None and not way.is_spent:
             self.budget.give_back()
 
-    async def _admit(self, way: Way) -> Lease | None:
+    async def _admit(self, way: Way, is_page: bool = True) -> Lease | None:
         """A slot for the next hop, at the time for it; None when it is not allowed."""
         url, name = way.target, host(way.target)
         while True:
             known, fresh_until, site = self._host(name), None, None
-            ruled = self._rulings.check(url) if self._has_rulings else None
+            ruled = self._rulings.check(url, is_page=is_page) if self._has_rulings else None
             if ruled is not None:
                 way.verdict, allowed = ruled, ruled.allowed
             else:

@@ -53,8 +53,8 @@ class Exclusions:
     def __bool__(self) -> bool:
         return bool(self._exclude or self._include)
 
-    def excludes(self, url: str) -> Rule | None:
-        """The rule that keeps a URL out; None when it may go on."""
+    def excludes(self, url: str, *, is_page: bool = True) -> Rule | None:
+        """The rule that keeps a URL out; None when it may go on. Inclusions are about pages."""
         if not self:
             return None
         # Bytes that are no UTF-8, which only a broken URL has raw, are one unknown character each.
@@ -62,7 +62,7 @@ class Exclusions:
         for pattern, matches in self._exclude:
             if matches(path):
                 return Rule(False, pattern, text=f"exclude: {pattern}")
-        if self._include and not any(matches(path) for matches in self._include):
+        if is_page and self._include and not any(matches(path) for matches in self._include):
             return Rule(False, "not included", text="include: no pattern matches")
         return None
 
@@ -80,18 +80,18 @@ class Rulings:
     def __init__(self, exclusions: Exclusions, respects: Callable[[str], bool]) -> None:
         self._exclusions, self._respects = exclusions, respects
 
-    def check(self, url: str) -> Verdict | None:
+    def check(self, url: str, *, is_page: bool = True) -> Verdict | None:
         """The verdict on a URL; None when its site is to be asked."""
-        excluded = self.excludes(url)
+        excluded = self.excludes(url, is_page=is_page)
         if excluded is not None:
             return excluded
         if not self._respects(host(url)):
             return _verdict(True, Reason.NOT_RESPECTED, url, None)
         return None
 
-    def excludes(self, url: str) -> Verdict | None:
+    def excludes(self, url: str, *, is_page: bool = True) -> Verdict | None:
         """The verdict on a URL that is excluded, for a robots.txt that is at hand."""
-        rule = self._exclusions.excludes(url)
+        rule = self._exclusions.excludes(url, is_page=is_page)
         return None if rule is None else _verdict(False, Reason.EXCLUDED, url, rule)
 
 

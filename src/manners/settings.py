@@ -216,6 +216,28 @@ class Settings(_Checked, frozen=True, kw_only=True):
     budget_warning: Part = 0.8
     """The part of either from which on there is a warning."""
 
+    # What is found.
+    max_urls: Count = 10_000
+    """URLs of a site that are kept: the best by priority, then those found first."""
+    max_found: Count = 1_000_000
+    """URLs that are looked at."""
+    max_sitemaps: Count = 500
+    """Sitemaps of a site that are read."""
+    sitemap_depth: Count = 5
+    """How far an index of sitemaps may lead to others."""
+    link_depth: Count = 1
+    """How far links are followed to find others."""
+    drop_tracking: bool = False
+    """Whether parameters that only tell who sent a visitor are left out of URLs."""
+    trap_repeats: Count = 3
+    """A part of a path that comes so often is a trap."""
+    trap_length: Count = 2_000
+    """Bytes: a longer URL is a trap."""
+    trap_segments: Count = 20
+    """Parts of a path: more of them are a trap."""
+    trap_alike: Count = 1_000
+    """URLs of one form and host, beyond which others are a trap."""
+
     # What is kept.
     store: str | None = None
     """Where evidence is kept: a path, sqlite:///… or postgresql://…"""

@@ -108,6 +108,61 @@ _REQUESTABLE = re.compile(r"/[!$&-;=?-\[\]_a-z~%]*+").fullmatch
 _UNSAFE = re.compile(rb"[^!$&-;=?-\[\]_a-z~%]")
 
 
+def page_url(url: str, *, without_tracking: bool = False) -> str:
+    """A URL in the one form that all ways to write it have: one page is one URL.
+
+    Scheme and host in lower case, no default port, no fragment, no dot segments (RFC 3986 section
+    5.2.4), unreserved characters unescaped and hex digits in upper case (section 6.2.2), no empty
+    query. Parameters that only tell who sent a visitor can be left out, too.
+
+    >>> page_url("HTTP://Example.com:80/a/./b/../%7euser?#top")
+    'http://example.com/a/~user'
+    >>> page_url("https://example.com/?id=1&utm_source=x", without_tracking=True)
+    'https://example.com/?id=1'
+    """
+    sent = requestable(url)
+    if not without_tracking and "%" not in sent and "/." not in sent and sent[-1] != "?":
+        return sent
+    site = origin(sent)
+    path, _, query = sent[len(site) :].partition("?")
+    if "%" in sent:
+        path, query = _ESCAPE.sub(_unescaped, path), _ESCAPE.sub(_unescaped, query)
+    if "/." in path:
+        path = _without_dots(path)
+    if without_tracking and query:
+        kept = [part for part in query.split("&") if not _TRACKING(part)]
+        query = "&".join(kept)
+    return f"{site}{path}?{query}" if query else site + path
+
+
+# An escape behind a bare "%" stays: "%%341" would become "%41", which is "A".
+_ESCAPE = re.compile(r"(?<!%)(?<!%[0-9A-Fa-f])%([0-9A-Fa-f]{2})")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_TRACKING = re.compile(
+    r"(?:utm_[a-z_]+|gclid|dclid|gbraid|wbraid|fbclid|msclkid|yclid|twclid|ttclid|igshid|mc_cid|mc_eid"
+    r"|_ga|_gl|_hsenc|_hsmi|mkt_tok)(?:=.*)?",
+    re.IGNORECASE | re.DOTALL,
+).fullmatch
+
+
+def _unescaped(found: "re.Match[str]") -> str:
+    character = chr(int(found[1], 16))
+    return character if character in _UNRESERVED else found[0].upper()
+
+
+def _without_dots(path: str) -> str:
+    kept: list[str] = []
+    segments = path.split("/")[1:]
+    for segment in segments:
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(segment)
+    if segments[-1] in (".", ".."):
+        kept.append("")
+    return "/" + "/".join(kept)
+
+
 def _port(text: str, url: str) -> str:
     if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535):
         raise InvalidURL(without_credentials(url), "the port is not a number up to 65535")

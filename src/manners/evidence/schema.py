@@ -3,6 +3,7 @@
 from sqlalchemy import (
     BigInteger,
     Column,
+    Float,
     Index,
     Integer,
     LargeBinary,
@@ -13,7 +14,7 @@ from sqlalchemy import (
     Text,
 )
 
-VERSION = "0001"
+VERSION = "0002"
 """The latest migration: what this package reads and writes."""
 VERSIONS_TABLE = "manners_version"
 
@@ -60,4 +61,31 @@ checkpoints = Table(
     Column("number", _Number, primary_key=True, autoincrement=False),
     Column("hash", String(64), nullable=False),
     Column("at", _Number, nullable=False),  # when it was pruned
+)
+
+# A crawl, or a discovery: what began it, and when.
+crawls = Table(
+    "crawls",
+    tables,
+    Column("id", _Number, primary_key=True),
+    Column("start", Text, nullable=False),
+    Column("at", _Number, nullable=False),  # milliseconds since the epoch
+)
+
+# What it found; what has a reason is not to be fetched.
+urls = Table(
+    "urls",
+    tables,
+    Column("crawl", _Number, primary_key=True, autoincrement=False),
+    Column("digest", String(32), primary_key=True),  # of the URL, which may be too long for a key
+    Column("url", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("source", String(16), nullable=False),
+    Column("found_in", Text, nullable=False),
+    Column("depth", Integer, nullable=False),
+    Column("priority", Float, nullable=False),
+    Column("lastmod", Text),
+    Column("reason", Text, nullable=False),
+    Column("rule", Text, nullable=False),
+    Column("line", Integer, nullable=False),
 )

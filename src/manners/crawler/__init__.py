@@ -1,0 +1,1 @@
+"""The crawler: what to fetch next, and fetching it."""

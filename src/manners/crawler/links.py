@@ -1,0 +1,259 @@
+"""Links: where a page leads to, and whether it wants to be followed. Quiet.
+
+`a` and `area`, and `link` where it is canonical, next or prev, resolved against `base`. What says
+nofollow is found, told as such, and left to the caller: on the link, in a meta element for all
+robots or for this one, in the header X-Robots-Tag.
+"""
+
+import re
+from collections.abc import Iterable
+from itertools import islice
+from typing import Literal, NamedTuple
+
+from manners._text import printable
+from manners.errors import InvalidURL, MissingExtra
+from manners.robots.agents import product_token
+from manners.urls import page_url
+
+try:
+    from selectolax.lexbor import LexborHTMLParser
+except ModuleNotFoundError:
+    raise MissingExtra("selectolax", "crawl") from None
+
+MAX_LINKS = 10_000
+"""Links of one page that are read."""
+_MAX_TITLE = 500
+_MAX_HREF = 16_384
+
+Kind = Literal["a", "area", "canonical", "next", "prev"]
+_RELS: dict[str, Kind] = {"canonical": "canonical", "next": "next", "prev": "prev"}
+_MAX_TAGS = 20_000
+"""Tags that begin an element, and tags that end one: as many as 10,000 links in a list need."""
+_OPENING = re.compile(r"<(?!/)").finditer
+_SMALL = 64 * 1024
+# A tag with 200 attributes, as the tokenizer of HTML sees them. Tried wherever a tag may begin.
+_CROWDED = re.compile(
+    r"<[A-Za-z][^\s/>]*+(?:[\s/]*+[^\s/>][^\s/>=]*+"
+    r"(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]*+)?+)?+){200}"
+).search
+_HTTP = ("https://", "http://")
+_BLANK = "".join(map(chr, range(33)))
+_LINE_ENDS = re.compile(r"[\t\n\r]+")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*+):").match
+_PARTS = re.compile(
+    r"(([A-Za-z][A-Za-z0-9+.-]*+)://[^/?#]*+)([^?#]*+)((?:\?[^#]*+)?+)", re.DOTALL
+).match
+
+
+class Link(NamedTuple):
+    """Where a page leads to."""
+
+    url: str
+    """In the one form that `urls.page_url` gives it."""
+    kind: Kind = "a"
+    nofollow: bool = False
+    """Whether the link itself says so."""
+
+
+class Links(NamedTuple):
+    """What a page leads to, and what it says about that."""
+
+    links: tuple[Link, ...] = ()
+    title: str = ""
+    canonical: str | None = None
+    nofollow: str = ""
+    """What tells robots to follow nothing here; empty where nothing does."""
+    noindex: str = ""
+    """What tells robots not to index the page; this package indexes nothing."""
+    is_cut: bool = False
+    """Whether there is more of the page, or more links, than is read."""
+
+    @property
+    def to_follow(self) -> tuple[Link, ...]:
+        """The links that may be followed."""
+        return () if self.nofollow else tuple(each for each in self.links if not each.nofollow)
+
+
+def extract(
+    html: str,
+    url: str,
+    agent: str = "*",
+    robots_tag: Iterable[str] = (),
+    *,
+    without_tracking: bool = False,
+    most: int = MAX_LINKS,
+) -> Links:
+    """The links of a page that came from a URL.
+
+    `robots_tag` has the values of X-Robots-Tag, one for each header.
+
+    >>> page = '<base href="/b/"><a href="c?x=1#y">here</a> <a rel=nofollow href="/d">there</a>'
+    >>> [(link.url, link.nofollow) for link in extract(page, "https://example.com/a").links]
+    [('https://example.com/b/c?x=1', False), ('https://example.com/d', True)]
+    """
+    bounded = _bounded(html)
+    tree = LexborHTMLParser(bounded)
+    resolve = _Base(url, tree).resolve
+    pages: dict[str, str | None] = {}  # a page links to the same places again and again
+    found: dict[tuple[str, Kind], Link] = {}
+    is_cut = False
+    for node in tree.css("a[href],area[href],link[rel][href]"):
+        attributes = node.attributes
+        href = attributes["href"] or ""
+        rel = attributes.get("rel")
+        rels = rel.lower().split() if rel else ()
+        tag = node.tag
+        kinds: Iterable[Kind | None] = (tag,) if tag != "link" else map(_RELS.get, rels)  # type: ignore[assignment]
+        for kind in kinds:
+            if kind is None:
+                continue
+            try:
+                target = pages[href]
+            except KeyError:
+                target = pages[href] = _page(resolve(href), without_tracking)
+            if target is None:
+                continue
+            key, nofollow = (target, kind), "nofollow" in rels
+            # A page that links twice, and once without nofollow, means it to be followed.
+            if key in found:
+                if found[key].nofollow and not nofollow:
+                    found[key] = Link(target, kind)
+            elif len(found) < most:
+                found[key] = Link(target, kind, nofollow)
+            else:
+                is_cut = True
+                break
+        if is_cut:
+            break
+    said = [*_meta(tree, agent), *tagged(robots_tag, agent)]
+    canonical = next((each.url for each in found.values() if each.kind == "canonical"), None)
+    title = tree.css_first("title")
+    return Links(
+        tuple(found.values()),
+        printable(" ".join(title.text()[: 4 * _MAX_TITLE].split()))[:_MAX_TITLE] if title else "",
+        canonical,
+        next((place for place, word in said if word in ("nofollow", "none")), ""),
+        next((place for place, word in said if word in ("noindex", "none")), ""),
+        is_cut or len(bounded) < len(html),
+    )
+
+
+def _bounded(html: str) -> str:
+    """What is read of a page.
+
+    To build a tree takes time with the square of how deep elements stand in each other, and of how
+    many attributes one has: a page of a megabyte can be made to take minutes. Those of which that
+    much is not to be feared are read as they are.
+    """
+    ends = html.count("</")
+    if html.count("<") - ends > _MAX_TAGS:
+        html = html[: next(islice(_OPENING(html), _MAX_TAGS, None)).start()]
+    if ends > _MAX_TAGS:
+        html = "</".join(html.split("</", _MAX_TAGS + 1)[: _MAX_TAGS + 1])
+    found = _CROWDED(html) if len(html) > _SMALL else None
+    return html if found is None else html[: found.start()]
+
+
+def _page(target: str, without_tracking: bool) -> str | None:
+    if target[:5].lower() not in ("http:", "https"):
+        return None
+    try:
+        return page_url(target, without_tracking=without_tracking)
+    except (InvalidURL, ValueError):
+        return None
+
+
+class _Base:
+    """What the links of a page are relative to: its URL, or what its first `base` makes of it."""
+
+    def __init__(self, url: str, tree: LexborHTMLParser) -> None:
+        self._set(url)
+        first = tree.css_first("base[href]")
+        if first is not None:
+            base = self.resolve(first.attributes["href"] or "")
+            # HTML: one that is no place for relative links does not count.
+            if _page(base, False) is not None:
+                self._set(base)
+
+    def _set(self, url: str) -> None:
+        found = _PARTS(url)
+        self._site, scheme, path, query = found.groups() if found else ("", "", "", "")
+        self._scheme = scheme.lower()
+        self._page = self._site + path
+        self._here = self._page + query
+        self._folder = self._site + path.rpartition("/")[0] + "/"
+
+    def resolve(self, href: str) -> str:
+        """Where a link leads to (RFC 3986 section 5.2.2), its dot segments left as they are."""
+        # HTML: what is white space or control does not count around it, nor line ends inside it;
+        # and people who write "\\" mean "/".
+        href = href.strip(_BLANK)
+        if "\n" in href or "\t" in href or "\r" in href:
+            href = _LINE_ENDS.sub("", href)
+        href = href.partition("#")[0]
+        if len(href) > _MAX_HREF:
+            return ""
+        if "\\" in href:
+            path, question, query = href.partition("?")
+            href = path.replace("\\", "/") + question + query
+        if not href.startswith(_HTTP):
+            scheme = _SCHEME(href)
+            if scheme is not None:
+                if scheme[1].lower() != self._scheme or href.startswith("//", scheme.end()):
+                    return href
+                href = href[scheme.end() :]  # "https:next" on a page that is https
+            href = self._joined(href)
+        return href
+
+    def _joined(self, href: str) -> str:
+        if href.startswith("//"):
+            return f"{self._scheme}:{href}"
+        if href.startswith("/"):
+            return self._site + href
+        if href.startswith("?"):
+            return self._page + href
+        return self._folder + href if href else self._here
+
+
+def _meta(tree: LexborHTMLParser, agent: str) -> list[tuple[str, str]]:
+    """What meta elements say to all robots, and to this one."""
+    own, said = _token(agent), []
+    for node in tree.css("meta[name][content]"):
+        name = (node.attributes.get("name") or "").strip().lower()
+        if name == "robots" or (own and name == own):
+            content = (node.attributes.get("content") or "").lower()
+            words = re.split(r"[,\s]+", content[:1000])
+            said += [(f"meta {printable(name)}", word) for word in words if word]
+    return said
+
+
+_AGENT = re.compile(r"\s*([A-Za-z0-9_.-]+)\s*:(?!//)(.*)", re.DOTALL).fullmatch
+_WITH_VALUES = frozenset(
+    ("unavailable_after", "max-snippet", "max-image-preview", "max-video-preview")
+)
+
+
+def tagged(values: Iterable[str], agent: str) -> list[tuple[str, str]]:
+    """What X-Robots-Tag headers say to all robots, and to this one, word by word.
+
+    An agent is named before the first word that is for it. Headers may have been joined on their
+    way, so that one may be named behind a comma, too.
+
+    >>> tagged(["noindex", "otherbot: nofollow, noarchive", "MyBot: none"], "MyBot/1.0")
+    [('X-Robots-Tag', 'noindex'), ('X-Robots-Tag', 'none')]
+    """
+    own, said = _token(agent), []
+    for value in values:
+        is_meant = True
+        for part in value.lower().split(","):
+            named = _AGENT(part)
+            if named is not None and named[1] not in _WITH_VALUES:
+                is_meant, part = named[1] == own, named[2]
+            word = part.strip()
+            if word and is_meant:
+                said.append(("X-Robots-Tag", word))
+    return said
+
+
+def _token(agent: str) -> str:
+    return product_token(agent).lower()

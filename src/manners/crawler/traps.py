@@ -1,0 +1,93 @@
+"""Traps: URLs that a site makes without end. Quiet.
+
+A calendar that goes on for ever, a link that adds to its own path, a search that can be narrowed in
+any order: each is a reason of its own, and each number a setting.
+"""
+
+import re
+from collections import Counter
+from enum import StrEnum
+from itertools import groupby
+
+from manners.urls import host, match_path
+
+
+class Trap(StrEnum):
+    """Why a URL looks like a trap.
+
+    >>> print(Trap.REPEATED_SEGMENT)
+    repeated-segment
+    """
+
+    REPEATED_SEGMENT = "repeated-segment"
+    """The same part of a path again and again: /a/b/a/b/a/b."""
+    TOO_LONG = "too-long"
+    TOO_DEEP = "too-deep"
+    """More parts than a path that people write has."""
+    TOO_MANY_ALIKE = "too-many-alike"
+    """More URLs of one form than a host is asked for: /calendar/2024/01, /calendar/2024/02, …"""
+
+
+_TEMPLATES = 100_000
+"""Forms that are counted; those of more are not traps by their number."""
+_NUMBER = re.compile(r"(%[0-9A-Fa-f]{2})|[0-9]+")
+_LIKE_HEX = re.compile(r"[0-9A-Fa-f-]{16}").search
+_WORD = re.compile(r"(?<!%)(?<!%[0-9A-Fa-f])[0-9A-Za-z-]{16,}+")
+_IS_HEX = re.compile(r"[0-9A-Fa-f]*+").fullmatch
+
+
+class Traps:
+    """Looks at every URL once; the order in which they come decides which of many alike go.
+
+    >>> Traps().look("https://example.com/a/b/a/b/a")
+    <Trap.REPEATED_SEGMENT: 'repeated-segment'>
+    """
+
+    def __init__(
+        self, *, repeats: int = 3, length: int = 2_000, segments: int = 20, alike: int = 1_000
+    ) -> None:
+        self._repeats, self._length, self._segments, self._alike = repeats, length, segments, alike
+        self._seen: Counter[int] = Counter()
+
+    def look(self, url: str, *, counts: bool = True) -> Trap | None:
+        """Why the URL looks like a trap; None where it does not, nor is one of too many alike."""
+        if len(url.encode("utf-8", "surrogatepass")) > self._length:
+            return Trap.TOO_LONG
+        path = match_path(url)
+        parts = [part for part in path.partition("?")[0].split("/") if part]
+        if len(parts) > self._segments:
+            return Trap.TOO_DEEP
+        if parts and max(Counter(parts).values()) >= self._repeats:
+            return Trap.REPEATED_SEGMENT
+        if not counts:
+            return None
+        key = hash((host(url), template(path)))  # a form can be as long as a URL
+        if key in self._seen or len(self._seen) < _TEMPLATES:
+            self._seen[key] += 1
+            if self._seen[key] > self._alike:
+                return Trap.TOO_MANY_ALIKE
+        return None
+
+
+def template(path: str) -> str:
+    """The form of a path and query: numbers do not count, nor do the values of parameters.
+
+    >>> template("/calendar/2024/01?view=day&page=3")
+    '/calendar/0/0?page&view'
+    """
+    path, _, query = path.partition("?")
+    form = _WORD.sub(_without_hex, path) if _LIKE_HEX(path) else path
+    # An escape is a letter of some other script, not a number.
+    form = _NUMBER.sub(lambda found: found[1] or "0", form)
+    names = sorted({part.partition("=")[0] for part in query.split("&") if part})
+    return f"{form}?{'&'.join(names)}" if names else form
+
+
+def _without_hex(found: "re.Match[str]") -> str:
+    """A word without the long hexadecimal numbers in it, with or without hyphens: item-0."""
+    kept: list[str] = []
+    for is_hex, parts in groupby(found[0].split("-"), key=lambda part: bool(_IS_HEX(part))):
+        part = "-".join(parts)
+        is_number = is_hex and len(part) >= 16 and any(map(str.isdigit, part))
+        kept.append("0" if is_number else part)
+    return "-".join(kept)
