@@ -31,18 +31,20 @@ soak: $(VENV)/tested
 asan: $(VENV)/tested
 	$(BIN)/python -m tests.memory.asan
 
-# Coverage-guided fuzzing, the plain engine against the kernel, for SECONDS.
+# Coverage-guided fuzzing for SECONDS each: the plain engine against the kernel; sitemaps and links.
 SECONDS ?= 600
 fuzz: $(VENV)/checked
 	$(BIN)/python -m tests.memory.fuzz -max_total_time=$(SECONDS)
+	$(BIN)/python -m tests.sitemaps.fuzz -max_total_time=$(SECONDS)
 
-bench: $(VENV)/tested
+bench: $(VENV)/measured
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.dropins
 	$(BIN)/python -m benchmarks.retrieval
 	$(BIN)/python -m benchmarks.cache
 	$(BIN)/python -m benchmarks.client
 	$(BIN)/python -m benchmarks.evidence
+	$(BIN)/python -m benchmarks.discovery
 
 docs: $(VENV)/checked
 	$(BIN)/mkdocs serve
@@ -59,6 +61,10 @@ $(VENV)/installed: pyproject.toml setup.py src/manners/robots/_kernel.pyx src/ma
 
 $(VENV)/tested: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --editable '.[all]' --group test
+	@touch $@
+
+$(VENV)/measured: $(VENV)/tested
+	$(BIN)/python -m pip install --quiet --group bench
 	@touch $@
 
 $(VENV)/checked: $(VENV)/tested

@@ -346,7 +346,7 @@ def test_migrations_make_the_tables_that_are_used(places: Places) -> None:
     assert made == {*schema.tables.tables, schema.VERSIONS_TABLE}
 
 
-@pytest.mark.parametrize("version", ["0002", "9999", "0001a", "zzzz"])
+@pytest.mark.parametrize("version", ["8999", "9999", f"{schema.VERSION}a", "zzzz"])
 def test_a_newer_store_is_refused(places: Places, version: str) -> None:
     """With the reason, and untouched."""
     place = places.new()
@@ -372,17 +372,17 @@ def test_a_version_that_never_was_is_refused(places: Places) -> None:
         EvidenceStore(place)
 
 
-NEXT = '''
+NEXT = f'''
 """A column more."""
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0002"
-down_revision = "0001"
+revision = "9000"
+down_revision = "{schema.VERSION}"
 
 def upgrade() -> None:
     op.add_column("snapshots", sa.Column("charset", sa.Text))
-    {0}
+    {{0}}
 '''
 
 
@@ -391,10 +391,10 @@ def later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A later version of this package, with one migration more."""
     folder = tmp_path / "100% later"
     shutil.copytree(database._MIGRATIONS, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    path = folder / "versions" / "0002_charset.py"
+    path = folder / "versions" / "9000_charset.py"
     path.write_text(NEXT.format(""))
     monkeypatch.setattr(database, "_MIGRATIONS", folder)
-    monkeypatch.setattr(schema, "VERSION", "0002")
+    monkeypatch.setattr(schema, "VERSION", "9000")
     return path
 
 
@@ -409,13 +409,13 @@ def test_an_older_store_is_upgraded(places: Places, request: pytest.FixtureReque
     for _ in range(2):
         with EvidenceStore(place) as store:
             assert (store.head(), list(store.verify(head))) == (head, [])
-        assert execute(place, "SELECT version_num FROM manners_version") == [("0002",)]
+        assert execute(place, "SELECT version_num FROM manners_version") == [("9000",)]
         assert execute(place, "SELECT count(charset) FROM snapshots") == [(0,)]
     with EvidenceStore(place) as store:
         assert store.append_blocking(drafts(1, 3)[0]) == 4
     new = places.new()
     EvidenceStore(new).close()
-    assert execute(new, "SELECT version_num FROM manners_version") == [("0002",)]
+    assert execute(new, "SELECT version_num FROM manners_version") == [("9000",)]
 
 
 def test_an_upgrade_that_fails_changes_nothing(

@@ -22,6 +22,8 @@ except ModuleNotFoundError:
 
 MAX_LINKS = 10_000
 """Links of one page that are read."""
+MAX_HTML = 1_048_576
+"""Characters of one page that are looked at: some pages are made to take long."""
 _MAX_TITLE = 500
 _MAX_HREF = 16_384
 
@@ -91,7 +93,7 @@ def extract(
     >>> [(link.url, link.nofollow) for link in extract(page, "https://example.com/a").links]
     [('https://example.com/b/c?x=1', False), ('https://example.com/d', True)]
     """
-    bounded = _bounded(html)
+    bounded = _bounded(html[:MAX_HTML])
     tree = LexborHTMLParser(bounded)
     resolve = _Base(url, tree).resolve
     pages: dict[str, str | None] = {}  # a page links to the same places again and again
