@@ -253,7 +253,7 @@ class AsyncClient:
         """A slot for the next hop, at the time for it; None when it is not allowed."""
         url, name = way.target, host(way.target)
         while True:
-            known, fresh_until, site = self._host(name), None, None
+            known, fresh_until, site, policy = self._host(name), None, None, None
             ruled = self._rulings.check(url, is_page=is_page) if self._has_rulings else None
             if ruled is not None:
                 way.verdict, allowed = ruled, ruled.allowed
@@ -269,11 +269,11 @@ class AsyncClient:
             if self._on_decision is not None or logs.wants_matches():
                 self._tell(way)
             if self.evidence is not None:
-                draft = self._clerk.draft(url, way.written(), site, time.time())
+                draft = self._clerk.draft(url, way.written, site, time.time(), policy)
                 way.evidence_id = await self.evidence.append(draft)
             if not allowed:
                 return None
-            if ruled is None and (policy.is_timed or known.demands):
+            if policy is not None and (policy.is_timed or known.demands):
                 await self._heed(policy, known, name, url)
             lease = await self._gate.enter(name, known.gap)
             if fresh_until is None or time.time() < fresh_until:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import replace
+from itertools import repeat
 from typing import Any
 
 import pytest
@@ -454,8 +455,11 @@ def test_a_clerk_for_many_writes_what_a_clerk_for_each_writes(
             ruling = Rulings(Exclusions(exclude, include), lambda _: False).check(url)
             assert ruling is not None
             verdict, known = ruling, None
-        fresh = clerk(**others)
-        assert writer.draft(url, verdict, known, now) == fresh.draft(url, verdict, known, now)
+        made = clerk(**others).draft(url, verdict, known, now)
+        assert writer.draft(url, verdict, known, now) == made
+        # The client says what decided, and writes the verdict out only where it has to be.
+        policy = known.robots.policy(AGENT) if known is not None else None
+        assert writer.draft(url, repeat(verdict).__next__, known, now, policy) == made
 
 
 def test_a_clerk_forgets_what_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:

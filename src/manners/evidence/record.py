@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
@@ -13,6 +13,7 @@ from manners._text import to_bytes
 from manners.cache.site import Site
 from manners.evidence.chain import Link, canonical
 from manners.retrieval.profiles import Profile
+from manners.robots.policy import Policy
 from manners.robots.verdict import Reason, Verdict
 from manners.urls import host
 
@@ -120,13 +121,25 @@ class _Words(NamedTuple):
     """Up to the URL, which comes last."""
 
 
+def _written(verdict: Verdict | Callable[[], Verdict]) -> Verdict:
+    return verdict if isinstance(verdict, Verdict) else verdict()
+
+
 class _Grounds:
     """What decisions about one site rest on, and what was said about it so far."""
 
-    __slots__ = ("outcome", "site", "snapshot", "words")
+    __slots__ = ("is_plain", "outcome", "site", "snapshot", "words")
 
     def __init__(self, site: Site, outcome: dict[str, Any], snapshot: Snapshot | None) -> None:
         self.site, self.outcome, self.snapshot = site, outcome, snapshot
+        robots = site.robots
+        self.is_plain = (
+            site.reason is None
+            and site.outcome.complete
+            and not robots.dialect.own_server_only
+            and not robots.too_many_rules
+        )
+        """Whether the rules of the file decide, and nothing else."""
         self.words: dict[tuple[object, ...], _Words] = {}
 
 
@@ -153,8 +166,19 @@ class Clerk:
     def __post_init__(self) -> None:
         self._filed = filed_agent(_clean(self.agent))
 
-    def draft(self, url: str, verdict: Verdict, site: Site | None, now: float) -> Draft:
-        """The record of a decision that was made just now."""
+    def draft(
+        self,
+        url: str,
+        verdict: Verdict | Callable[[], Verdict],
+        site: Site | None,
+        now: float,
+        policy: Policy | None = None,
+    ) -> Draft:
+        """The record of a decision that was made just now.
+
+        With the agent's policy, which decided, the verdict need not be written out where one that
+        rests on the same rule was before.
+        """
         at = int(now * 1000)
         grounds = None
         if site is not None:
@@ -162,7 +186,7 @@ class Clerk:
             if grounds is None or grounds.site is not site:
                 grounds = self._look_at(site, grounds)
         is_redacted = self.redact_query and "?" in url
-        words = self._words(verdict, grounds, is_redacted)
+        words = self._words(url, verdict, grounds, is_redacted, policy)
         shown = _encode(_clean(without_query(url) if is_redacted else url)).decode()
         return Draft(
             words.type,
@@ -174,9 +198,27 @@ class Clerk:
             grounds.snapshot if grounds is not None else None,
         )
 
-    def _words(self, verdict: Verdict, grounds: _Grounds | None, is_redacted: bool) -> _Words:
+    def _words(
+        self,
+        url: str,
+        verdict: Verdict | Callable[[], Verdict],
+        grounds: _Grounds | None,
+        is_redacted: bool,
+        policy: Policy | None,
+    ) -> _Words:
         if grounds is None:
-            return self._put(verdict, None, is_redacted)
+            return self._put(_written(verdict), None, is_redacted)
+        # Where the rules alone decide, the number of the rule says it all: what is left is
+        # /robots.txt itself, however it is escaped.
+        if policy is not None and grounds.is_plain and "%" not in url and "robots.txt" not in url:
+            rule = (policy._decide(url), is_redacted)
+            words = grounds.words.get(rule)
+            if words is None:
+                words = self._put(_written(verdict), grounds, is_redacted)
+                if len(grounds.words) < _WORDS:
+                    grounds.words[rule] = words
+            return words
+        verdict = _written(verdict)
         # What decided, and how; where no rule did, the reason says it.
         key = (verdict.reason, verdict.rule, verdict.allowed, verdict.agent, is_redacted)
         words = grounds.words.get(key)
