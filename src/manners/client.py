@@ -258,8 +258,12 @@ class AsyncClient:
             if ruled is not None:
                 way.verdict, allowed = ruled, ruled.allowed
             else:
-                site = self.robots.remembered(url) or await self._site(url)
-                policy = site.robots.policy(self._own_name)
+                if known.holds(url, self.robots.changes, time.time()):
+                    site, policy = known.site, known.policy
+                else:
+                    site = self.robots.remembered(url) or await self._site(url)
+                    policy = site.robots.policy(self._own_name)
+                    known.hold(url, site, policy, self.robots.changes)
                 if site.everything is None:
                     allowed = policy.allowed(url)
                 else:
@@ -326,7 +330,20 @@ class AsyncClient:
 class _Host:
     """What a client remembers of a host."""
 
-    __slots__ = ("_health", "_own", "_pace", "_smoothed", "demands", "least", "robots_asked")
+    __slots__ = (
+        "_changes",
+        "_health",
+        "_own",
+        "_pace",
+        "_place",
+        "_smoothed",
+        "_until",
+        "demands",
+        "least",
+        "policy",
+        "robots_asked",
+        "site",
+    )
 
     def __init__(self, pace: Pace, own: float | None) -> None:
         self._pace, self._own = pace, own
@@ -340,6 +357,19 @@ class _Host:
         """The most of them: the delay is the host's, all ports and schemes together."""
         self.robots_asked: float | None = None
         """When its robots.txt was last asked for, if nothing has come of it yet."""
+        self._place, self._changes, self._until = "", -1, 0.0
+
+    def holds(self, url: str, changes: int, now: float) -> bool:
+        """Whether `site` and `policy` are those of a URL, and what they say still holds."""
+        return now < self._until and changes == self._changes and url.startswith(self._place)
+
+    def hold(self, url: str, site: Site, policy: Policy, changes: int) -> None:
+        """Keep at hand what a site says: its pages are mostly asked for one after another."""
+        self.site, self.policy, self._place = site, policy, origin(url) + "/"
+        now = time.time()
+        # An answer tells its age to the second.
+        self._until = min(now + 1.0, site.entry.fresh_until) if site.entry else 0.0
+        self._changes = changes
 
     def demand(self, site: str, seconds: float) -> None:
         """Keep to what a robots.txt asks for."""

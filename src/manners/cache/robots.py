@@ -51,7 +51,7 @@ class Statistics:
     """What a cache has done so far."""
 
     hits: int = 0
-    """Questions answered from memory."""
+    """Questions answered from memory; those that a client answers without asking again left out."""
     misses: int = 0
     """Questions that had to wait for a retrieval."""
     retrievals: int = 0
@@ -111,6 +111,8 @@ class AsyncRobotsCache:
         self._flights: dict[str, asyncio.Task[Held]] = {}
         self._turn = asyncio.Semaphore(AT_A_TIME)
         self._counts = Statistics()
+        self.changes = 0
+        """How often something that is known has changed."""
 
     async def get(self, url: str) -> Site:
         """What is known of the site that a URL belongs to; retrieved if need be."""
@@ -136,6 +138,7 @@ class AsyncRobotsCache:
         """Drop what is known of a site, in the store too; whether anything was."""
         site = origin(url)
         known = self._memory.forget(site)
+        self.changes += 1
         if self._store is not None:
             known = await self._store.forget(site) or known
         return known
@@ -270,6 +273,7 @@ class AsyncRobotsCache:
     def _hold(self, entry: Entry) -> Held:
         held = Held(entry, self.dialect, self.profile)
         self._memory.put(held)
+        self.changes += 1
         if held.robots.truncated:
             logs.failed(f"{entry.outcome.url}: longer than what is parsed of it")
         if self.dialect.max_rules is not None and held.robots.too_many_rules:
