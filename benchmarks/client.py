@@ -2,11 +2,11 @@
 
 64 requests in flight on 8 hosts (addresses of 127.0.0.0/8), pages of 10 KB, all delays at zero and
 slots for everybody: what is measured is the work of asking robots.txt, standing in line, taking a
-slot and following the rules, not the waiting. Both ways take turns; processor time is that of the
-asking process alone.
+slot and following the rules, not the waiting. Both ways take short turns; processor time is that of
+the asking process alone, and the ratio is the median of those of single turns.
 
-    python -m benchmarks.client                 5 turns of 5,000 pages
-    python -m benchmarks.client --quick         3 turns of 1,000
+    python -m benchmarks.client                 100 turns of 300 pages
+    python -m benchmarks.client --quick         20 turns
     python -m benchmarks.client --json FILE     writes the figures there too
 """
 
@@ -19,7 +19,8 @@ import platform
 import resource
 import statistics
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -28,9 +29,13 @@ import aiohttp
 import manners
 from benchmarks.engine import processor
 from manners.client import AsyncClient
+from manners.evidence.store import EvidenceStore
 from manners.settings import Settings
 
+Fetch = Callable[[str], Awaitable[None]]
+Figure = tuple[float, float]
 HOSTS, IN_FLIGHT = 8, 64
+PAGES, TURNS, QUICK, WARM_UP = 300, 100, 20, 3
 BODY = b"<!doctype html>" + b"x" * 10_000
 ROBOTS = b"User-agent: *\nDisallow: /private/\nDisallow: /*.pdf$\n"
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n"
@@ -83,7 +88,8 @@ async def spread(fetch: Callable[[str], Awaitable[None]], urls: list[str]) -> No
     await asyncio.gather(*(worker() for _ in range(IN_FLIGHT)))
 
 
-async def bare(urls: list[str]) -> None:
+@asynccontextmanager
+async def bare() -> AsyncIterator[Fetch]:
     """What a program does that asks nobody."""
     connector = aiohttp.TCPConnector(limit=IN_FLIGHT * 4)
     async with aiohttp.ClientSession(connector=connector) as session:
@@ -92,30 +98,51 @@ async def bare(urls: list[str]) -> None:
             async with session.get(url) as reply:
                 assert len(await reply.read()) == len(BODY)
 
-        await spread(fetch, urls)
+        yield fetch
 
 
-async def polite(urls: list[str]) -> None:
+@asynccontextmanager
+async def polite(evidence: EvidenceStore | None = None) -> AsyncIterator[Fetch]:
     """The same with manners."""
-    async with AsyncClient("MyBot/1.0", SETTINGS) as client:
+    async with AsyncClient("MyBot/1.0", SETTINGS, evidence=evidence) as client:
 
         async def fetch(url: str) -> None:
             assert len((await client.get(url)).body) == len(BODY)
 
-        await spread(fetch, urls)
+        yield fetch
 
 
-def cost(work: Callable[[list[str]], Awaitable[None]], urls: list[str]) -> tuple[float, float]:
-    """Pages a second, and microseconds of processor time a page."""
+async def by_turns(
+    port: int, ways: Mapping[str, AbstractAsyncContextManager[Fetch]], turns: int, count: int
+) -> dict[str, list[Figure]]:
+    """Pages a second and microseconds of processor time a page, turn by turn, for each way.
 
-    async def run() -> None:
-        await work(urls)
+    Turns are short, and everybody has one before anybody has the next: the machine's speed changes
+    from second to second, and hits all of them alike. The first turns are for warming up, and for
+    the robots.txt files.
+    """
+    found: dict[str, list[Figure]] = {name: [] for name in ways}
+    async with AsyncExitStack() as stack:
+        fetches = {name: await stack.enter_async_context(way) for name, way in ways.items()}
+        for turn in range(turns + WARM_UP):
+            for name, fetch in fetches.items():
+                urls = pages(port, count, turn)
+                before, start = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
+                await spread(fetch, urls)
+                seconds, after = (
+                    time.perf_counter() - start,
+                    resource.getrusage(resource.RUSAGE_SELF),
+                )
+                used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+                if turn >= WARM_UP:
+                    found[name].append((count / seconds, used / count * 1e6))
+    return found
 
-    before, start = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
-    asyncio.run(run())
-    seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF)
-    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return len(urls) / seconds, used / len(urls) * 1e6
+
+def ratio(found: Mapping[str, list[Figure]], name: str, base: str) -> float:
+    """How many times the processor time of another way, in the middle of all turns."""
+    pairs = zip(found[name], found[base], strict=True)
+    return statistics.median(used / other for (_, used), (_, other) in pairs)
 
 
 def main() -> None:
@@ -123,32 +150,22 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    count, rounds = (1_000, 3) if options.quick else (5_000, 5)
     print(f"CPython {platform.python_version()}, aiohttp {aiohttp.__version__}, {processor()},")
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, kernel {manners.KERNEL}")
     ready, told = multiprocessing.Pipe(duplex=False)
     server = multiprocessing.get_context("spawn").Process(target=serve, args=(told,), daemon=True)
     server.start()
-    port = ready.recv()
-    found: dict[str, list[tuple[float, float]]] = {"aiohttp": [], "manners": []}
-    for turn in range(rounds + 1):
-        for name, work in (("aiohttp", bare), ("manners", polite)):
-            measured = cost(work, pages(port, count, turn))
-            if turn:  # the first is for warming up
-                found[name].append(measured)
-    figures: dict[str, float] = {}
-    print(f"\n{'':<10}{'pages a second':>18}{'processor us each':>20}")
-    for name, turns in found.items():
-        figures[f"{name}, pages a second"] = statistics.median(rate for rate, _ in turns)
-        figures[f"{name}, processor us"] = statistics.median(used for _, used in turns)
-        print(
-            f"{name:<10}{figures[f'{name}, pages a second']:>18,.0f}"
-            f"{figures[f'{name}, processor us']:>20,.0f}"
-        )
-    ratios = [b / a for (_, a), (_, b) in zip(found["aiohttp"], found["manners"], strict=True)]
-    figures["processor, ratio"] = statistics.median(ratios)
-    print(f"{'ratio':<10}{'':>18}{figures['processor, ratio']:>20.2f}")
+    ways = {"aiohttp": bare(), "manners": polite()}
+    turns = QUICK if options.quick else TURNS
+    found = asyncio.run(by_turns(ready.recv(), ways, turns, PAGES))
     server.terminate()
+    figures: dict[str, float] = {"processor, ratio": ratio(found, "manners", "aiohttp")}
+    print(f"\n{'':<10}{'pages a second':>18}{'processor us each':>20}")
+    for name, measured in found.items():
+        rate = figures[f"{name}, pages a second"] = statistics.median(rate for rate, _ in measured)
+        used = figures[f"{name}, processor us"] = statistics.median(used for _, used in measured)
+        print(f"{name:<10}{rate:>18,.0f}{used:>20,.0f}")
+    print(f"{'ratio':<10}{'':>18}{figures['processor, ratio']:>20.2f}")
     if options.json:
         options.json.write_text(json.dumps(figures, indent=2), encoding="utf-8")
 

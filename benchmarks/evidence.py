@@ -8,8 +8,8 @@ evidence, without it, and with bare aiohttp. Everything takes turns, the first o
 warming up; figures are medians, and ratios are those of one turn. Processor time is that of the
 measuring process, all threads of it.
 
-    python -m benchmarks.evidence               5 turns of 20,000 records and 5,000 pages
-    python -m benchmarks.evidence --quick       3 turns of 4,000 and 1,000
+    python -m benchmarks.evidence               5 turns of 20,000 records, 100 of 300 pages
+    python -m benchmarks.evidence --quick       3 turns of 4,000 records, 20 of 300 pages
     python -m benchmarks.evidence --json FILE   writes the figures there too
 
 Files are made under `.bench`: where /tmp is memory, nothing there is durable. PostgreSQL keeps its
@@ -30,7 +30,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import ExitStack, closing
-from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -41,7 +40,6 @@ from benchmarks import client
 from benchmarks.engine import processor
 from manners.cache.entry import renewed
 from manners.cache.site import Held, Site
-from manners.client import AsyncClient
 from manners.evidence.record import Clerk, Draft, engine
 from manners.evidence.replay import Replay
 from manners.evidence.store import EvidenceStore
@@ -154,14 +152,17 @@ def replay(store: EvidenceStore) -> None:
 # Pages.
 
 
-async def with_evidence(urls: list[str], store: EvidenceStore) -> None:
-    """What `benchmarks.client.polite` does, with evidence, in a store that is there already."""
-    async with AsyncClient("MyBot/1.0", client.SETTINGS, evidence=store) as made:
-
-        async def fetch(url: str) -> None:
-            assert len((await made.get(url)).body) == len(client.BODY)
-
-        await client.spread(fetch, urls)
+def of_pages(port: int, place: Path, turns: int) -> dict[str, list[Figure]]:
+    """What `benchmarks.client` measures, and the same with evidence."""
+    with EvidenceStore(place) as store:
+        ways = {
+            "aiohttp": client.bare(),
+            "client": client.polite(),
+            "client, evidence": client.polite(store),
+        }
+        found = asyncio.run(client.by_turns(port, ways, turns, client.PAGES))
+        assert store.head().number == (turns + client.WARM_UP) * client.PAGES
+    return found
 
 
 def file_system(folder: Path) -> str:
@@ -193,7 +194,7 @@ def postgres(stack: ExitStack) -> Callable[[], str] | None:
 
 def turns(folder: Path, stack: ExitStack, quick: bool) -> dict[str, list[Figure]]:
     """Everything by turns; what each turn measured."""
-    records, pages, rounds = (4_000, 1_000, 3) if quick else (20_000, 5_000, 5)
+    records, rounds = (4_000, 3) if quick else (20_000, 5)
     singles = 500 if quick else 2_000
     desk, database = Desk(), postgres(stack)
     drafts = [desk.draft(number) for number in range(records)]
@@ -220,15 +221,10 @@ def turns(folder: Path, stack: ExitStack, quick: bool) -> dict[str, list[Figure]
                 now[f"{name}, durable"] = measured(records, append, store, desk, records)
                 now[f"{name}, verify"] = measured(records, verify, store)
                 now[f"{name}, replay"] = measured(records, replay, store)
-        urls = client.pages(port, pages, turn)
-        now["aiohttp"] = client.cost(client.bare, urls)
-        now["client"] = client.cost(client.polite, urls)
-        with EvidenceStore(own / "d") as store:
-            now["client, evidence"] = client.cost(partial(with_evidence, store=store), urls)
-            assert store.head().number == len(urls)
         if turn:  # the first is for warming up
             for name, figure in now.items():
                 found[name].append(figure)
+    found |= of_pages(port, folder / "pages", client.QUICK if quick else client.TURNS)
     return found
 
 
