@@ -89,10 +89,10 @@ def test_any_jumble_is_the_same_in_any_pieces(body: bytes, cuts: list[int], size
     """Whatever stands in a file, the network has no part in what is read."""
     whole = read(body)
     assert read(pieces(body, cuts)) == whole
+    # Where a broken file goes on depends on how much of it is seen at once: that is why blocks have
+    # one size, however the data comes.
     blocks = in_blocks_of(size, body)
-    assert (blocks.entries, blocks.form) == (whole.entries, whole.form)
-    # What expat calls an error behind the end of a document depends on how much it sees.
-    assert sorted(blocks.words) == sorted(whole.words)
+    assert whole.problems or blocks == whole
 
 
 @settings(max_examples=300)
