@@ -63,7 +63,9 @@ def sitemap(body: bytes, where: int) -> None:
     whole = read(body, max_entries=100)
     assert read(pieces(body, [where, where * 7]), max_entries=100) == whole
     with patch.object(markup, "_PLAIN", NEVER):
-        assert read(body, max_entries=100) == whole
+        long = read(body, max_entries=100)
+    # Which line a problem is on is told to the line only where no lone CR ends one.
+    assert (long.entries, long.form, long.words) == (whole.entries, whole.form, whole.words)
 
 
 def blocks(body: bytes, size: int) -> None:
