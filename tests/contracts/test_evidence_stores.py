@@ -793,9 +793,6 @@ def test_a_reader_sees_a_store_as_it_was_when_it_began(places: Places) -> None:
     check(place, 1002)
 
 
-@pytest.mark.xfail(
-    run=False, reason="now and then the child hangs: a lock that is held at the fork stays held"
-)
 def test_a_forked_child_goes_its_own_way(places: Places) -> None:
     """It appends with connections of its own, closes nothing of its parent's, waits for nobody."""
     place = places.new()

@@ -72,9 +72,10 @@ def _fork(place: str) -> None:
 
 def _fork_beside_a_queue(store: EvidenceStore) -> list[int]:
     """Fork while the writer is busy, and more is waiting: that is the parent's to write."""
-    gate, write = threading.Event(), store._writer._write
+    busy, gate, write = threading.Event(), threading.Event(), store._writer._write
 
     def held(made: Sequence[Draft]) -> Sequence[int]:
+        busy.set()
         gate.wait(30)
         return write(made)
 
@@ -83,7 +84,9 @@ def _fork_beside_a_queue(store: EvidenceStore) -> list[int]:
         threading.Thread(target=lambda each=each: numbers.append(store.append_blocking(each)))
         for each in drafts(3, 30)
     ]
-    for thread in threads:
+    threads[0].start()
+    busy.wait()  # else the writer may take two at once, and there are never two behind it
+    for thread in threads[1:]:
         thread.start()
     while store._writer._queue.qsize() < 2:
         time.sleep(0.001)

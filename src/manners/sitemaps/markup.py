@@ -80,6 +80,7 @@ class Markup:
     def __init__(self, parser: "SitemapParser", lines: int, is_late: bool = False) -> None:
         self._parser = parser
         self._has_begun = is_late
+        self._ends_in_cr = False  # the last block: an LF that follows is of the same line end
         self._held = b""  # the end of a block that cannot be told yet
         self._inside = b""  # what ends the section that the block stands in
         self._expat: expat.XMLParserType | None = None  # none while the next entry is looked for
@@ -109,10 +110,10 @@ class Markup:
 
     def feed(self, data: bytes) -> None:
         """Read on."""
-        data = data.translate(None, _CONTROL)
+        data = self._with_newlines(data.translate(None, _CONTROL))
         if not self._has_begun:
-            start = data.lstrip(b" \t\r\n\xef\xbb\xbf")
-            self._lines += line_ends(data[: len(data) - len(start)])
+            start = data.lstrip(b" \t\n\xef\xbb\xbf")
+            self._lines += data.count(b"\n", 0, len(data) - len(start))
             data, self._has_begun = start, bool(start)
         was_inside = self._inside
         data = self._mended(data)
@@ -133,6 +134,16 @@ class Markup:
         self._leave_item(is_broken=True)
 
     # Before the parser sees it.
+
+    def _with_newlines(self, data: bytes) -> bytes:
+        """The data with every line end as one LF (XML 1.0 section 2.11): so lines are counted."""
+        if self._ends_in_cr and data:
+            data = data.removeprefix(b"\n")
+            self._ends_in_cr = False
+        if b"\r" in data:
+            self._ends_in_cr = data.endswith(b"\r")
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        return data
 
     def _mended(self, data: bytes, is_final: bool = False) -> bytes:
         """The data with bare ampersands escaped, as far as it can be told what is one."""
