@@ -8,25 +8,21 @@ however that ends. The server refuses to run as root: where tests do, it runs as
 of the binaries that nobody can read.
 """
 
-import ctypes
 import itertools
 import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
-import warnings
 from pathlib import Path
 from typing import Any, Self
 
 import pytest
 
-from tests.contracts.valkey import _free_port
+from tests.contracts.valkey import free_port, run
 
 _NOBODY = 65_534
-_PR_SET_PDEATHSIG = 1
 _PATIENCE = 60.0
 """Seconds in which a server starts; no promise depends on them."""
 
@@ -54,7 +50,7 @@ class Postgres:
         installed, why = _installed()
         if installed is None:
             pytest.skip(why)
-        self._options, self.port = options, _free_port()
+        self._options, self.port = options, free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self._numbers = itertools.count(1)
         self._folder = Path(tempfile.mkdtemp(prefix="manners-postgres-"))
@@ -87,7 +83,7 @@ class Postgres:
             if self._answers():
                 return self
             self.kill()
-            self.port = _free_port()
+            self.port = free_port()
         raise RuntimeError("the PostgreSQL server does not start")
 
     def kill(self) -> None:
@@ -141,23 +137,8 @@ class Postgres:
             raise RuntimeError(f"{arguments[0]} failed with {process.returncode}")
 
     def _run(self, name: str, *arguments: str) -> "subprocess.Popen[bytes]":
-        libc = ctypes.CDLL(None) if sys.platform == "linux" else None
-
-        def with_parent() -> None:  # whoever ends without a word takes the server along
-            if libc is not None:
-                libc.prctl(_PR_SET_PDEATHSIG, signal.SIGQUIT)
-
         as_nobody: dict[str, Any] = {}
         if self._is_root:
             as_nobody = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads
-            return subprocess.Popen(
-                [str(self._bin / name), *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                cwd=self._folder,
-                preexec_fn=with_parent,  # noqa: PLW1509 (a call into the C library, and no lock)
-                **as_nobody,
-            )
+        command = [str(self._bin / name), *arguments]
+        return run(command, signal.SIGQUIT, cwd=self._folder, **as_nobody)

@@ -16,7 +16,7 @@ import sys
 import time
 import warnings
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pytest
 
@@ -41,7 +41,7 @@ class Valkey:
         if not BINARY:
             pytest.skip(_WHY)
         self.folder, self.options = folder, options
-        self.port = _free_port()
+        self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -57,7 +57,7 @@ class Valkey:
     def start(self) -> Self:
         """Start the server and wait until it answers; what it has saved is there again."""
         for _ in range(5):  # another process may have taken the port meanwhile
-            self._process = _run(
+            self._process = run(
                 [
                     BINARY,
                     *("--bind", "127.0.0.1", "--port", str(self.port)),
@@ -69,7 +69,7 @@ class Valkey:
             if self._answers():
                 return self
             self.kill()
-            self.port = _free_port()
+            self.port = free_port()
         raise RuntimeError("the Valkey server does not start")
 
     def kill(self) -> None:
@@ -118,14 +118,16 @@ class Valkey:
         return False
 
 
-def _run(arguments: list[str]) -> "subprocess.Popen[bytes]":
-    # A process that ends without a word, as by SIGKILL, takes its server along. What counts is the
-    # end of the thread that started it: tests start servers in the main thread.
+def run(
+    arguments: list[str], at_the_end: signal.Signals = signal.SIGKILL, **more: Any
+) -> "subprocess.Popen[bytes]":
+    """Start a server that gets a signal when this process ends, however that is."""
+    # What counts is the end of the thread that started it: tests start servers in the main thread.
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
     def with_parent() -> None:
         if libc is not None:
-            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            libc.prctl(_PR_SET_PDEATHSIG, at_the_end)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads, since 3.12
@@ -135,9 +137,10 @@ def _run(arguments: list[str]) -> "subprocess.Popen[bytes]":
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             preexec_fn=with_parent,  # noqa: PLW1509 (a call into the C library, and no lock)
+            **more,
         )
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
