@@ -14,8 +14,7 @@ from manners.urls import host
 _AHEAD = 100_000
 """How many URLs are read before the first of them is answered."""
 _AT_ONCE = 256
-"""How many are under way at a time: as many as there are connections. To wait for one would count
-as time that a site takes, and a robots.txt that takes too long closes its site."""
+"""How many are under way, or answered and not taken yet: as many as a client has places for."""
 _PATIENCE = 0.2
 """Seconds of silence, after which somebody who watches is told how far the work is."""
 
