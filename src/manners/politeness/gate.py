@@ -31,8 +31,10 @@ class _Line:
     __slots__ = (
         "_full_since",
         "alarm",
+        "earliest",
         "gap",
         "is_led",
+        "penalty",
         "running",
         "start",
         "waiting",
@@ -48,6 +50,8 @@ class _Line:
         self.running = 0
         self.start, self.gap = 0.0, -1.0
         """A start that was reserved and not made yet, and how far it is from the next."""
+        self.earliest = self.penalty = 0.0
+        """When the next one may start, by the last start made here and by what the host said."""
         self.was_full = 0.0
         """Seconds for which all slots were in use, up to the last time that one was free."""
         self._full_since = -1.0
@@ -167,6 +171,7 @@ class Gate:
                 taken = await self._take(host)
                 if isinstance(taken, Lease):
                     line.running, line.gap = line.running + 1, -1.0
+                    line.earliest = self._clock() + apart
                     if not self._is_closed:
                         return taken
                     await self.leave(taken)
@@ -196,14 +201,25 @@ class Gate:
 
     async def penalise(self, host: str, until: float) -> None:
         """Let nothing start before a time."""
+        line = self._line(host)
+        line.penalty = max(line.penalty, until)
         await self._backend.penalise(host, until)
 
-    async def close(self) -> None:
-        """Turn away whoever waits, and whoever comes."""
+    def earliest(self, host: str) -> float:
+        """When a request may start, as far as is known here; what others do is not."""
+        line = self._lines.get(host)
+        return 0.0 if line is None else max(line.earliest, line.penalty)
+
+    def shut(self) -> None:
+        """Turn away whoever waits, and whoever comes; what is under way goes on."""
         self._is_closed = True
         for line in self._lines.values():
             for each in (*line.waiting, line.alarm):
                 _ring(each)
+
+    async def close(self) -> None:
+        """Turn away whoever waits, and whoever comes."""
+        self.shut()
         await self._backend.close()
 
     async def _take(self, host: str) -> Lease | float:
