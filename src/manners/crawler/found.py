@@ -36,17 +36,17 @@ class FoundUrls:
         """Begin a discovery: what is added from now on is its own."""
         self.flush()
         with self._database.writing() as connection:
-            row = {"start": _clean(without_credentials(start)), "at": int(time.time() * 1000)}
+            row = {"start": clean(without_credentials(start)), "at": int(time.time() * 1000)}
             made = connection.execute(insert(crawls).values(row))
             self.crawl = int((made.inserted_primary_key or (0,))[0])
         return self
 
     def add(self, found: Found) -> None:
         """Write down a URL whose fate is settled; a later word about it counts."""
-        row = {name: _clean(value) for name, value in found._asdict().items()}
-        # PostgreSQL has no index on more than 2,700 bytes, and a URL that is a trap may have more.
-        row["digest"] = hashlib.blake2b(row["url"].encode(), digest_size=16).hexdigest()
-        self._waiting[row["digest"]] = {**row, "crawl": self.crawl, "host": host(row["url"])}
+        row = {name: clean(value) for name, value in found._asdict().items()}
+        row |= {"digest": digest_of(row["url"]), "host": host(row["url"]), "crawl": self.crawl}
+        row["state"] = "queued" if found.is_kept else "blocked"
+        self._waiting[row["digest"]] = row
         if len(self._waiting) >= _AT_A_TIME:
             self.flush()
 
@@ -88,7 +88,15 @@ class FoundUrls:
         self.close()
 
 
-def _clean(value: Any) -> Any:
+def digest_of(url: str) -> str:
+    """What a URL is found by: it may be too long for a key.
+
+    PostgreSQL has no index on more than 2,700 bytes.
+    """
+    return hashlib.blake2b(url.encode(), digest_size=16).hexdigest()
+
+
+def clean(value: Any) -> Any:
     """Text as a database can hold it: no NUL, and no bytes that are no UTF-8."""
     if not isinstance(value, str) or (value.isascii() and "\0" not in value):
         return value

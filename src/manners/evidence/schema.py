@@ -14,7 +14,7 @@ from sqlalchemy import (
     Text,
 )
 
-VERSION = "0002"
+VERSION = "0003"
 """The latest migration: what this package reads and writes."""
 VERSIONS_TABLE = "manners_version"
 
@@ -70,9 +70,13 @@ crawls = Table(
     Column("id", _Number, primary_key=True),
     Column("start", Text, nullable=False),
     Column("at", _Number, nullable=False),  # milliseconds since the epoch
+    Column("command", String(16), nullable=False, server_default="discover"),
+    Column("settings", Text, nullable=False, server_default="{}"),  # JSON: what it was told
+    Column("ended", Text),  # why, when it has
+    Column("seconds", Float, nullable=False, server_default="0"),  # of running
 )
 
-# What it found; what has a reason is not to be fetched.
+# What it found, and what became of it; what is blocked has a reason.
 urls = Table(
     "urls",
     tables,
@@ -88,4 +92,53 @@ urls = Table(
     Column("reason", Text, nullable=False),
     Column("rule", Text, nullable=False),
     Column("line", Integer, nullable=False),
+    Column("kind", String(8), nullable=False, server_default="page"),  # or sitemap
+    Column("state", String(8), nullable=False, server_default="queued"),
+    Column("status", Integer),  # of the last answer
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("hops", Integer, nullable=False, server_default="0"),  # redirects on the way to it
+    Column("not_before", Float, nullable=False, server_default="0"),  # seconds since the epoch
+    Column("seq", _Number, nullable=False, server_default="0"),  # the order in which it was found
+    Column("evidence", _Number),  # the record of the last decision
+)
+Index(
+    "urls_queued",
+    urls.c.crawl,
+    urls.c.host,
+    urls.c.priority.desc(),
+    urls.c.depth,
+    urls.c.seq,
+    sqlite_where=urls.c.state == "queued",
+    postgresql_where=urls.c.state == "queued",
+)
+
+# What came of those that were asked for: the last answer.
+pages = Table(
+    "pages",
+    tables,
+    Column("crawl", _Number, primary_key=True, autoincrement=False),
+    Column("digest", String(32), primary_key=True),
+    Column("status", Integer),
+    Column("cause", Text, nullable=False),  # why there is no answer
+    Column("type", Text, nullable=False),
+    Column("bytes", _Number, nullable=False),
+    Column("sha256", String(64), nullable=False),  # of the body
+    Column("title", Text, nullable=False),
+    Column("links", Integer, nullable=False),
+    Column("location", Text, nullable=False),  # where it redirects to
+    Column("started", Float, nullable=False),  # seconds since the epoch
+    Column("waited", Float, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("delay", Float, nullable=False),  # between requests to its host, then
+    Column("targets", LargeBinary),  # digests of what it leads to, where depth is limited
+)
+
+# Where a crawl stands with each host: the delay in force, and when it may be asked again.
+hosts = Table(
+    "hosts",
+    tables,
+    Column("crawl", _Number, primary_key=True, autoincrement=False),
+    Column("host", String(255), primary_key=True),
+    Column("delay", Float, nullable=False),
+    Column("not_before", Float, nullable=False),
 )

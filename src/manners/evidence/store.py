@@ -2,7 +2,8 @@
 
 import hashlib
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -32,6 +33,10 @@ _SNAPSHOTS = 100_000
 _LAST = "SELECT number, hash FROM evidence_head"
 _PRUNED = "SELECT max(number) FROM evidence_checkpoints"
 _COLUMNS = ("id", "type", "host", "agent", "at", "snapshot", "content", "metadata", "hash")
+
+
+Job = Callable[[Connection, Sequence[Any]], Sequence[Any]]
+"""Writes items of one kind in the transaction that is under way, and has an answer for each."""
 
 
 class Filter(NamedTuple):
@@ -77,8 +82,9 @@ class EvidenceStore:
         self._database = Database(place, create=create)
         self.place = self._database.place
         """Where it is, as it may be shown."""
-        self._writer: Writer[Draft] = Writer(self._write)
+        self._writer: Writer[tuple[Job, Any]] = Writer(self._write)
         self._stored: set[str] = set()
+        self._storing: set[str] = set()
         self._pruned: int | None = None
         mark = "?" if self._database.is_sqlite else "%s"
         marks = ", ".join([mark] * len(_COLUMNS))
@@ -95,33 +101,63 @@ class EvidenceStore:
 
     async def append(self, draft: Draft) -> int:
         """Put a record into the chain; returns its number when it is durable."""
-        return await self._writer.add(draft)
+        number: int = await self._writer.add((self._link, draft))
+        return number
 
     def append_blocking(self, draft: Draft) -> int:
         """The same for a thread without an event loop."""
-        return self._writer.add_blocking(draft)
+        number: int = self._writer.add_blocking((self._link, draft))
+        return number
 
-    def _write(self, drafts: Sequence[Draft]) -> Sequence[int]:
-        """Link a batch to the head, and move the head, in one transaction."""
+    async def write(self, job: Job, item: Any) -> Any:
+        """Have something else written with the records; returns its answer when it is durable.
+
+        `job` is called in the writer's thread, with all the items that wait for it.
+        """
+        return await self._writer.add((job, item))
+
+    def write_blocking(self, job: Job, item: Any) -> Any:
+        """The same for a thread without an event loop."""
+        return self._writer.add_blocking((job, item))
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A view of the store as it is now, whoever writes meanwhile."""
+        return self._database.reading()
+
+    def _write(self, batch: Sequence[tuple[Job, Any]]) -> Sequence[Any]:
+        """Write a batch in one transaction: what is of one kind together."""
+        places: dict[Job, list[int]] = {}
+        for place, (job, _) in enumerate(batch):
+            places.setdefault(job, []).append(place)
+        answers: list[Any] = [None] * len(batch)
+        self._storing.clear()
         with self._database.writing() as connection:
-            count, last = self._locked_head(connection)
-            kept = self._keep_snapshots(connection, drafts)
-            rows: list[tuple[Any, ...]] = []
-            for draft in drafts:
-                count += 1
-                last = hash_of(last, count, draft.type, draft.content, draft.metadata)
-                sha256 = draft.snapshot.sha256 if draft.snapshot else None
-                rows.append(
-                    (
-                        *(count, draft.type, draft.host, draft.agent, draft.at),
-                        *(sha256, draft.content, draft.metadata, last),
-                    )
-                )
-            connection.exec_driver_sql(self._insert, rows)
-            connection.exec_driver_sql(self._move, (count, last))
+            for job, its in places.items():
+                found = job(connection, [batch[place][1] for place in its])
+                for place, answer in zip(its, found, strict=True):
+                    answers[place] = answer
         if len(self._stored) > _SNAPSHOTS:
             self._stored.clear()
-        self._stored.update(kept)
+        self._stored |= self._storing
+        return answers
+
+    def _link(self, connection: Connection, drafts: Sequence[Draft]) -> Sequence[int]:
+        """Link records to the head, and move the head."""
+        count, last = self._locked_head(connection)
+        self._storing = self._keep_snapshots(connection, drafts)
+        rows: list[tuple[Any, ...]] = []
+        for draft in drafts:
+            count += 1
+            last = hash_of(last, count, draft.type, draft.content, draft.metadata)
+            sha256 = draft.snapshot.sha256 if draft.snapshot else None
+            rows.append(
+                (
+                    *(count, draft.type, draft.host, draft.agent, draft.at),
+                    *(sha256, draft.content, draft.metadata, last),
+                )
+            )
+        connection.exec_driver_sql(self._insert, rows)
+        connection.exec_driver_sql(self._move, (count, last))
         return range(count - len(drafts) + 1, count + 1)
 
     def _keep_snapshots(self, connection: Connection, drafts: Sequence[Draft]) -> set[str]:

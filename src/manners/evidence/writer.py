@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from manners import _forks
 from manners.errors import StoreError
@@ -25,11 +25,11 @@ MOST = 2_000
 class Writer(Generic[_Item]):
     """Writes items in the order they come, many in one transaction.
 
-    `write` is called in the writer's thread with all that is waiting, and returns a number for each
+    `write` is called in the writer's thread with all that is waiting, and returns an answer for each
     when they are durable; when it fails, everybody who waits gets the error.
     """
 
-    def __init__(self, write: Callable[[Sequence[_Item]], Sequence[int]]) -> None:
+    def __init__(self, write: Callable[[Sequence[_Item]], Sequence[Any]]) -> None:
         self._write = write
         self._queue: queue.SimpleQueue[list[_Waiting[_Item]] | None] = queue.SimpleQueue()
         self._gathered: dict[asyncio.AbstractEventLoop, list[_Waiting[_Item]]] = {}
@@ -38,10 +38,10 @@ class Writer(Generic[_Item]):
         self._fork = _forks.generation
         self._is_closed = False
 
-    async def add(self, item: _Item) -> int:
-        """Write an item; returns its number when it is durable."""
+    async def add(self, item: _Item) -> Any:
+        """Write an item; returns its answer when it is durable."""
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[int] = loop.create_future()
+        future: asyncio.Future[Any] = loop.create_future()
         # What is added in one round of the event loop goes to the thread together: handing over
         # is what costs, not writing. Each loop has its own round: one that ends in the middle of it
         # takes nobody else's items along.
@@ -52,9 +52,9 @@ class Writer(Generic[_Item]):
         gathered.append((item, future))
         return await future
 
-    def add_blocking(self, item: _Item) -> int:
+    def add_blocking(self, item: _Item) -> Any:
         """The same for a thread without an event loop."""
-        future: Future[int] = Future()
+        future: Future[Any] = Future()
         self._put([(item, future)])
         return future.result()
 
@@ -109,29 +109,29 @@ class Writer(Generic[_Item]):
                     break
                 waiting += more
             try:
-                numbers = self._write([item for item, _ in waiting])
+                answers = self._write([item for item, _ in waiting])
             except BaseException as error:
                 _tell(waiting, None, error)
             else:
-                _tell(waiting, numbers, None)
+                _tell(waiting, answers, None)
 
 
-_Waiting = tuple[_Item, "asyncio.Future[int] | Future[int]"]
+_Waiting = tuple[_Item, "asyncio.Future[Any] | Future[Any]"]
 
 
 def _tell(
     waiting: Sequence[_Waiting[_Item]],
-    numbers: Sequence[int] | None,
+    answers: Sequence[Any] | None,
     error: BaseException | None,
 ) -> None:
     """Wake everybody who waits; each event loop once."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[int], int]]] = {}
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
     for place, (_, future) in enumerate(waiting):
-        number = numbers[place] if numbers is not None else 0
+        answer = answers[place] if answers is not None else None
         if isinstance(future, Future):
-            future.set_exception(error) if error else future.set_result(number)
+            future.set_exception(error) if error else future.set_result(answer)
         else:
-            by_loop.setdefault(future.get_loop(), []).append((future, number))
+            by_loop.setdefault(future.get_loop(), []).append((future, answer))
     for loop, told in by_loop.items():
         try:
             loop.call_soon_threadsafe(_resolve, told, error)
@@ -139,7 +139,7 @@ def _tell(
             continue
 
 
-def _resolve(told: list[tuple["asyncio.Future[int]", int]], error: BaseException | None) -> None:
-    for future, number in told:
+def _resolve(told: list[tuple["asyncio.Future[Any]", Any]], error: BaseException | None) -> None:
+    for future, answer in told:
         if not future.done():
-            future.set_exception(error) if error else future.set_result(number)
+            future.set_exception(error) if error else future.set_result(answer)
