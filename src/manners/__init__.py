@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from manners._compiled import KERNEL
     from manners.cache.robots import AsyncRobotsCache, RobotsCache, check
     from manners.client import AsyncClient, Client
+    from manners.crawler.crawl import crawl
     from manners.errors import InvalidURL, MannersError, MissingExtra
     from manners.page import Page
     from manners.robotrules import RobotRules
@@ -52,6 +53,7 @@ __all__ = [
     "Settings",
     "Verdict",
     "check",
+    "crawl",
     "lines",
     "parse",
     "product_token",
@@ -77,6 +79,7 @@ _HOME = {
     "Settings": "manners.settings",
     "Verdict": "manners.robots.verdict",
     "check": "manners.cache.robots",
+    "crawl": "manners.crawler.crawl",
     "lines": "manners.robots.lines",
     "parse": "manners.robots.policy",
     "product_token": "manners.robots.agents",

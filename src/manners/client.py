@@ -130,12 +130,20 @@ class AsyncClient:
         return (await self.check(url)).allowed
 
     async def get(
-        self, url: str, headers: Mapping[str, str] = _NONE, *, since: Page | None = None
+        self,
+        url: str,
+        headers: Mapping[str, str] = _NONE,
+        *,
+        since: Page | None = None,
+        must_include: bool = True,
     ) -> Page:
-        """Fetch a page; with `since`, only if it is not as it was then."""
+        """Fetch a page; with `since`, only if it is not as it was then.
+
+        Whoever asks for a page by name may not care whether an inclusion matches it, too.
+        """
         if since is not None:
             headers = {**_conditions(url, since), **headers}
-        return await self._fetch("GET", url, headers)
+        return await self._fetch("GET", url, headers, must_include)
 
     async def head(self, url: str, headers: Mapping[str, str] = _NONE) -> Page:
         """Fetch what is said about a page, without the page."""
@@ -190,6 +198,20 @@ class AsyncClient:
             if is_page:
                 self._settle(way)
 
+    def pace_of(self, name: str) -> tuple[float, float]:
+        """The delay of a host, as far as it is known, and when it may be asked again."""
+        known = self._known.get(name)
+        delay = self._pace.gap(0.5) if known is None else known.gap(0.5)
+        return delay, self._gate.earliest(name)
+
+    async def hold_off(self, name: str, until: float) -> None:
+        """Let no request to a host start before a time."""
+        await self._gate.penalise(name, until)
+
+    def shut(self) -> None:
+        """Let nothing more start, and turn away whoever waits; what is under way goes on."""
+        self._gate.shut()
+
     async def close(self) -> None:
         """Close what is open, and turn away whoever waits."""
         self._is_closed = True
@@ -210,14 +232,16 @@ class AsyncClient:
 
     # One page.
 
-    async def _fetch(self, method: str, url: str, headers: Mapping[str, str]) -> Page:
+    async def _fetch(
+        self, method: str, url: str, headers: Mapping[str, str], must_include: bool = True
+    ) -> Page:
         way = Way(url, _checked(headers) if headers else headers, self.settings.page_redirects)
         if self.budget is not None:
             self.budget.reserve(time.time())
         try:
             while True:
                 asked = time.time()
-                lease = await self._admit(way)
+                lease = await self._admit(way, must_include)
                 if lease is None:
                     return way.blocked()
                 started, way.is_spent = time.time(), True
@@ -249,12 +273,12 @@ class AsyncClient:
         if self.budget is not None and not way.is_spent:
             self.budget.give_back()
 
-    async def _admit(self, way: Way, is_page: bool = True) -> Lease | None:
+    async def _admit(self, way: Way, must_include: bool = True) -> Lease | None:
         """A slot for the next hop, at the time for it; None when it is not allowed."""
         url, name = way.target, host(way.target)
         while True:
             known, fresh_until, site, policy = self._host(name), None, None, None
-            ruled = self._rulings.check(url, is_page=is_page) if self._has_rulings else None
+            ruled = self._rulings.check(url, is_page=must_include) if self._has_rulings else None
             if ruled is not None:
                 way.verdict, allowed = ruled, ruled.allowed
             else:

@@ -217,6 +217,14 @@ class Settings(_Checked, frozen=True, kw_only=True):
     """The part of either from which on there is a warning."""
 
     # What is found.
+    source: Literal["auto", "sitemap", "links"] = "auto"
+    """Where URLs are looked for: in sitemaps, in the links of pages, or in both."""
+    same_domain: bool = True
+    """Whether a crawl stays on the hosts that it begins with."""
+    max_depth: Annotated[int, msgspec.Meta(ge=0, le=10**6)] | None = None
+    """How many links a crawl follows one after another; None is no limit."""
+    attempts: Count = 3
+    """How often a crawl asks for a page that is not answered, or with an error of the server."""
     max_urls: Count = 10_000
     """URLs of a site that are kept: the best by priority, then those found first."""
     max_found: Count = 1_000_000
@@ -340,8 +348,17 @@ class Settings(_Checked, frozen=True, kw_only=True):
     @property
     def budget(self) -> Budget:
         """How much a crawl may fetch, unused."""
+        return self.budget_after(0, 0.0)
+
+    def budget_after(self, pages: int, minutes: float) -> Budget:
+        """How much a crawl may fetch that has fetched before."""
         return Budget(
-            self.max_pages, self.max_minutes, warn_at=self.budget_warning, warn=logs.limit_near
+            self.max_pages,
+            self.max_minutes,
+            warn_at=self.budget_warning,
+            warn=logs.limit_near,
+            pages_before=pages,
+            minutes_before=minutes,
         )
 
     @property

@@ -135,9 +135,9 @@ def head_in_another_transaction() -> None:
     """The records are durable a moment before the end of the chain is moved."""
     write = EvidenceStore._write
 
-    def torn(self: EvidenceStore, drafts: Sequence[Draft]) -> Sequence[int]:
+    def torn(self: EvidenceStore, batch: Sequence[Any]) -> Sequence[Any]:
         before = self.head()
-        numbers = write(self, drafts)
+        numbers = write(self, batch)
         with self._database.writing() as connection:
             after = self._locked_head(connection)
             moved = dict(zip(("number", "hash"), before, strict=True))
@@ -154,10 +154,11 @@ def snapshots_later() -> None:
     """The robots.txt that a record rests on is kept in the next transaction."""
     write = EvidenceStore._write
 
-    def late(self: EvidenceStore, drafts: Sequence[Draft]) -> Sequence[int]:
+    def late(self: EvidenceStore, batch: Sequence[Any]) -> Sequence[Any]:
+        drafts = [item for _, item in batch]
         new = {each.snapshot.sha256 for each in drafts if each.snapshot} - self._stored
         self._stored |= new
-        numbers = write(self, drafts)
+        numbers = write(self, batch)
         self._stored -= new
         with self._database.writing() as connection:
             for each in drafts:

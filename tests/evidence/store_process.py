@@ -15,6 +15,7 @@ import threading
 import time
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 from manners.evidence.record import Draft
 from manners.evidence.store import EvidenceStore
@@ -74,7 +75,7 @@ def _fork_beside_a_queue(store: EvidenceStore) -> list[int]:
     """Fork while the writer is busy, and more is waiting: that is the parent's to write."""
     busy, gate, write = threading.Event(), threading.Event(), store._writer._write
 
-    def held(made: Sequence[Draft]) -> Sequence[int]:
+    def held(made: Sequence[Any]) -> Sequence[Any]:
         busy.set()
         gate.wait(30)
         return write(made)

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from manners._text import cut
 from manners.client import AsyncClient
 from manners.crawler.links import Links, extract
-from manners.crawler.traps import Trap, Traps
+from manners.crawler.traps import Traps, limit_of
 from manners.errors import (
     Broken,
     BudgetExceeded,
@@ -86,6 +86,43 @@ class Sitemap(NamedTuple):
     """What came back: a status, or why there was none."""
 
 
+class ReadSitemap(NamedTuple):
+    """A sitemap that was asked for: the answer, what it is, what it names."""
+
+    page: Page
+    """The answer, without its body."""
+    sitemap: Sitemap
+    entries: list[Entry]
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there is more of it than is read."""
+        problems = self.sitemap.problems
+        return any(each.problem in ("too-large", "too-many-entries") for each in problems)
+
+
+async def read_sitemap(client: AsyncClient, url: str, found_in: str = "") -> ReadSitemap:
+    """Read one sitemap, as far as it comes."""
+    entries: list[Entry] = []
+    # One byte more than is read tells that there is more.
+    async with client.stream(url, max_bytes=MAX_BYTES + 1, is_page=False) as stream:
+        page = stream.page
+        if not page.ok:
+            return ReadSitemap(page, Sitemap(url, found_in, "unknown", 0, (), str(page)), [])
+        parser = SitemapParser(page.final_url)
+        try:
+            async for chunk in stream.chunks():
+                entries += parser.feed(chunk)
+                if parser.is_over:
+                    break
+        except (Broken, SlotLost) as broken:
+            parser.note("truncated", str(broken))
+    entries += parser.close()
+    problems, status = tuple(parser.problems), str(page.status)
+    sitemap = Sitemap(url, found_in, parser.form, parser.entries, problems, status)
+    return ReadSitemap(page, sitemap, entries)
+
+
 class LinkPage(NamedTuple):
     """A page whose links were read, or that was tried."""
 
@@ -114,13 +151,7 @@ class Discovery:
         progress: Callable[["Discovery"], None] = lambda _: None,
     ) -> None:
         self._client, self._source, self._keep, self._progress = client, source, keep, progress
-        its = client.settings
-        self._traps = Traps(
-            repeats=its.trap_repeats,
-            length=its.trap_length,
-            segments=its.trap_segments,
-            alike=its.trap_alike,
-        )
+        self._traps = Traps.by(client.settings)
         self.robots: Verdict | None = None
         """The verdict on the first page, which tells how its robots.txt was retrieved."""
         self.sitemaps: list[Sitemap] = []
@@ -218,35 +249,18 @@ class Discovery:
 
     async def _read_sitemap(self, url: str, found_in: str, root: str) -> list[Entry]:
         """Read one sitemap; returns those that it names in turn."""
-        entries: list[Entry] = []
         try:
-            # One byte more than is read tells that there is more.
-            async with self._client.stream(url, max_bytes=MAX_BYTES + 1, is_page=False) as stream:
-                page = stream.page
-                if not page.ok:
-                    self._tried(url, found_in, self._status(page))
-                    return []
-                parser = SitemapParser(page.final_url)
-                try:
-                    async for chunk in stream.chunks():
-                        entries += parser.feed(chunk)
-                        if parser.is_over:
-                            break
-                except (Broken, SlotLost) as broken:
-                    parser.note("truncated", str(broken))
+            read = await read_sitemap(self._client, url, found_in)
         except _AWAY as error:
             self.is_undecided = True
             self._tried(url, found_in, str(error))
             return []
-        entries += parser.close()
-        problems = tuple(parser.problems)
-        self.is_cut |= any(each.problem in ("too-large", "too-many-entries") for each in problems)
-        self.sitemaps.append(
-            Sitemap(url, found_in, parser.form, parser.entries, problems, str(page.status))
-        )
+        self._status(read.page)
+        self.is_cut |= read.is_cut
+        self.sitemaps.append(read.sitemap)
         # Not before the stream is over: to settle one may take a request to the same host, for
         # which the slot of the stream has to be free.
-        return await self._take(entries, url, root)
+        return await self._take(read.entries, url, root)
 
     def _tried(self, url: str, found_in: str, status: str) -> None:
         self.sitemaps.append(Sitemap(url, found_in, "unknown", 0, (), status))
@@ -382,7 +396,7 @@ class Discovery:
         # What a site lists itself is no trap by its number.
         trap = self._traps.look(found.url, counts=found.source != "sitemap")
         if trap is not None:
-            return f"trap: {trap}", _number(trap, self._client), 0
+            return f"trap: {trap}", limit_of(trap, self._client.settings), 0
         try:
             verdict = await self._client.check(found.url)
         except _AWAY:
@@ -432,13 +446,3 @@ def _plain(url: str) -> str:
         return page_url(url)
     except InvalidURL:
         return ""
-
-
-def _number(trap: Trap, client: AsyncClient) -> str:
-    its = client.settings
-    return {
-        Trap.REPEATED_SEGMENT: f"trap_repeats = {its.trap_repeats}",
-        Trap.TOO_LONG: f"trap_length = {its.trap_length}",
-        Trap.TOO_DEEP: f"trap_segments = {its.trap_segments}",
-        Trap.TOO_MANY_ALIKE: f"trap_alike = {its.trap_alike}",
-    }[trap]

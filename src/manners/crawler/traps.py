@@ -8,7 +8,9 @@ import re
 from collections import Counter
 from enum import StrEnum
 from itertools import groupby
+from typing import Self
 
+from manners.settings import Settings
 from manners.urls import host, match_path
 
 
@@ -48,6 +50,16 @@ class Traps:
     ) -> None:
         self._repeats, self._length, self._segments, self._alike = repeats, length, segments, alike
         self._seen: Counter[int] = Counter()
+
+    @classmethod
+    def by(cls, settings: Settings) -> Self:
+        """With the numbers that settings have."""
+        return cls(
+            repeats=settings.trap_repeats,
+            length=settings.trap_length,
+            segments=settings.trap_segments,
+            alike=settings.trap_alike,
+        )
 
     def look(self, url: str, *, counts: bool = True) -> Trap | None:
         """Why the URL looks like a trap; None where it does not, nor is one of too many alike."""
@@ -91,3 +103,18 @@ def _without_hex(found: "re.Match[str]") -> str:
         is_number = is_hex and len(part) >= 16 and any(map(str.isdigit, part))
         kept.append("0" if is_number else part)
     return "-".join(kept)
+
+
+def limit_of(trap: Trap, settings: Settings) -> str:
+    """The setting that makes it one.
+
+    >>> limit_of(Trap.TOO_DEEP, Settings())
+    'trap_segments = 20'
+    """
+    name = {
+        Trap.REPEATED_SEGMENT: "trap_repeats",
+        Trap.TOO_LONG: "trap_length",
+        Trap.TOO_DEEP: "trap_segments",
+        Trap.TOO_MANY_ALIKE: "trap_alike",
+    }[trap]
+    return f"{name} = {getattr(settings, name)}"

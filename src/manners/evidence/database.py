@@ -4,6 +4,8 @@ One schema and one code path on SQLAlchemy Core. Everything is written with `wri
 transaction that is durable when it ends; readers see a store as it was when they began.
 """
 
+import sqlite3
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -75,6 +77,37 @@ class Database:
             else:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
             yield connection
+
+    @contextmanager
+    def alone(self, what: str, number: int) -> Iterator[None]:
+        """Be the only one, in all processes, who works on something; a `StoreError` otherwise.
+
+        Whoever is killed meanwhile is no longer in the way.
+        """
+        taken = StoreError(self.place, f"another process works on {what} {number} of it")
+        if not self.is_sqlite:
+            with self._told(), self.engine.connect() as connection:
+                query = f"SELECT pg_try_advisory_lock({zlib.crc32(what.encode()) >> 1}, {number})"
+                if not connection.exec_driver_sql(query).scalar():
+                    raise taken
+                try:
+                    yield
+                finally:
+                    connection.invalidate()  # and with the connection the lock is gone
+            return
+        path = Path(f"{self.place}-{what}-{number}")
+        lock = sqlite3.connect(path, timeout=0.0, isolation_level=None, check_same_thread=False)
+        try:
+            try:
+                lock.execute("BEGIN EXCLUSIVE")
+            except sqlite3.OperationalError:
+                raise taken from None
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+        finally:
+            lock.close()
 
     def close(self) -> None:
         """Close the connections; those of a parent process are left to it."""

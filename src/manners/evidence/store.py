@@ -124,6 +124,10 @@ class EvidenceStore:
         """A view of the store as it is now, whoever writes meanwhile."""
         return self._database.reading()
 
+    def alone(self, what: str, number: int) -> AbstractContextManager[None]:
+        """Be the only one, in all processes, who works on something; a `StoreError` otherwise."""
+        return self._database.alone(what, number)
+
     def _write(self, batch: Sequence[tuple[Job, Any]]) -> Sequence[Any]:
         """Write a batch in one transaction: what is of one kind together."""
         places: dict[Job, list[int]] = {}

@@ -25,8 +25,8 @@ MOST = 2_000
 class Writer(Generic[_Item]):
     """Writes items in the order they come, many in one transaction.
 
-    `write` is called in the writer's thread with all that is waiting, and returns an answer for each
-    when they are durable; when it fails, everybody who waits gets the error.
+    `write` is called in the writer's thread with all that is waiting, and returns an answer for
+    each when they are durable; when it fails, everybody who waits gets the error.
     """
 
     def __init__(self, write: Callable[[Sequence[_Item]], Sequence[Any]]) -> None:

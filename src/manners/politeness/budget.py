@@ -1,5 +1,6 @@
 """How much a crawl may fetch, and for how long. Quiet: the time is an argument."""
 
+import math
 from collections.abc import Callable
 
 from manners.errors import BudgetExceeded
@@ -47,13 +48,26 @@ class Budget:
         """Set a page aside, or raise `BudgetExceeded`, which says which limit it was."""
         self._seconds, self._seen = self._seconds + max(now - self._seen, 0.0), now
         minutes = self.minutes_used(now)
-        if self.minutes is not None and minutes >= self.minutes:
-            raise BudgetExceeded("time", _amount(self.minutes, "minute"))
-        if self.pages is not None and self.pages_used >= self.pages:
-            raise BudgetExceeded("page", _amount(self.pages, "page"))
+        exceeded = self.exceeded(now)
+        if exceeded is not None:
+            raise exceeded
         self.pages_used += 1
         self._look("page", self.pages_used, self.pages)
         self._look("minute", minutes, self.minutes)
+
+    def exceeded(self, now: float) -> BudgetExceeded | None:
+        """What is used up, if anything is."""
+        if self.seconds_left(now) <= 0:
+            return BudgetExceeded("time", _amount(self.minutes or 0, "minute"))
+        if self.pages is not None and self.pages_used >= self.pages:
+            return BudgetExceeded("page", _amount(self.pages, "page"))
+        return None
+
+    def seconds_left(self, now: float) -> float:
+        """How long the rest of the minutes is."""
+        if self.minutes is None:
+            return math.inf
+        return (self.minutes - self.minutes_used(now)) * 60
 
     def give_back(self) -> None:
         """Return a page that was set aside and not fetched."""

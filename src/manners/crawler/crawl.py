@@ -1,0 +1,538 @@
+"""The crawl: asks for what the frontier has, host by host, each at its own pace, until it ends.
+
+A heap has the hosts in the order of when each may be asked again, which politeness says. So a host
+that is slow, or wants to be left alone for an hour, keeps no other waiting.
+"""
+
+import asyncio
+import heapq
+import random
+import shutil
+import tempfile
+import time
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from manners._portal import portal
+from manners.client import AsyncClient
+from manners.crawler.frontier import Change, Finished, Frontier, Named, Url
+from manners.crawler.pages import Crawled, Worker
+from manners.crawler.traps import Traps, limit_of
+from manners.errors import (
+    BudgetExceeded,
+    ClientClosed,
+    HostDeferred,
+    InvalidURL,
+    SlotTimeout,
+    StoreError,
+)
+from manners.evidence.store import EvidenceStore, Filter
+from manners.settings import Settings
+from manners.urls import host, page_url
+
+FINISHED, INTERRUPTED = "finished", "interrupted"
+"""Why a crawl ended, besides what a budget says: nothing is left; somebody stopped it."""
+_BATCH, _LOW = 64, 16
+"""URLs of a host that are leased at a time, and how few are left when more are."""
+_UNREAD = 256
+"""Pages that wait for whoever reads them; then the crawl waits, too."""
+_LEAD = 0.05
+"""Seconds for what has to be done before a request may start."""
+_LATER = 1.0
+"""Seconds after which a host is tried again whose slots are all in use."""
+_EVERY = 1.0
+"""Seconds after which it is written down how long the crawl has been running."""
+
+
+class HostView(NamedTuple):
+    """How a crawl stands with a host."""
+
+    host: str
+    delay: float
+    """Seconds between requests."""
+    until: float
+    """When it may be asked again."""
+    running: int
+    """Requests under way, or about to be."""
+    leased: int
+    """URLs that wait for their turn here; there may be more in the store."""
+
+
+class View(NamedTuple):
+    """How far a crawl is."""
+
+    states: dict[str, int]
+    """How many pages are queued, leased, done, failed and blocked."""
+    running: int
+    pages: int
+    """Pages of the budget that are used."""
+    minutes: float
+    hosts: list[HostView]
+    is_stopping: bool
+
+
+class _Line:
+    """What is to be asked of one host."""
+
+    __slots__ = ("at", "is_filling", "more_at", "name", "not_before", "running", "slots", "urls")
+
+    def __init__(self, name: str, slots: int) -> None:
+        self.name, self.slots = name, slots
+        self.urls: deque[Url] = deque()
+        """Those that are leased."""
+        self.more_at: float | None = None
+        """When there are more in the frontier; None when there are none."""
+        self.is_filling = False
+        self.running = 0
+        self.not_before = 0.0
+        self.at: float | None = None
+        """Where it stands in the heap."""
+
+
+class Crawl:
+    """A crawl that is to be run: iterate over it, with `for` or `async for`, for its pages.
+
+    Every page is in the store before it is seen here, with what it leads to. Stopping to iterate
+    stops the crawl; `stop` lets what is under way finish.
+    """
+
+    def __init__(
+        self,
+        urls: Sequence[str],
+        settings: Settings,
+        *,
+        agent: str | None = None,
+        resume: bool = False,
+        keep: Callable[[Crawled], object] | None = None,
+        told: str = "{}",
+        draw: Callable[[], float] = random.random,
+    ) -> None:
+        if isinstance(urls, str):
+            raise TypeError("a list of URLs is needed, not one")
+        if resume and settings.store is None:
+            raise ValueError("there is nothing to resume without a store")
+        self._starts = [page_url(url, without_tracking=settings.drop_tracking) for url in urls]
+        if not self._starts and not resume:
+            raise ValueError("a crawl begins with a URL")
+        self.settings, self._agent, self._is_resumed = settings, agent, resume
+        self._keep, self._told, self._draw = keep, told, draw
+        self.number = 0
+        """The number of the crawl in its store."""
+        self.ended = ""
+        """Why it ended; empty while it goes on."""
+        self.is_cut = False
+        """Whether there is more than there is room for (`max_found`, `max_sitemaps`)."""
+        self.states: Counter[str] = Counter()
+        """How many pages are queued, leased, done, failed and blocked."""
+        self.budget = settings.budget
+        self._lines: dict[str, _Line] = {}
+        self._ready: list[tuple[float, int, _Line]] = []
+        self._pushed = self._running = self._filling = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._spent: BudgetExceeded | None = None
+        self._reason = ""
+        self._error: BaseException | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._pages: deque[Crawled] = deque()
+        self._news = asyncio.Event()
+        self._main: asyncio.Task[None] | None = None
+        self._is_over = False
+        self._over: asyncio.Future[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    # Whoever runs it.
+
+    def __iter__(self) -> Iterator[Crawled]:
+        portal.run(self._begin())
+        try:
+            while pages := portal.run(self._more()):
+                yield from pages
+        finally:
+            portal.run(self._leave())
+
+    async def __aiter__(self) -> AsyncIterator[Crawled]:
+        await self._begin()
+        try:
+            while pages := await self._more():
+                for page in pages:
+                    yield page
+        finally:
+            await self._leave()
+
+    def stop(self) -> None:
+        """Ask for nothing more, finish what is under way, and end; from any thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._end, INTERRUPTED)
+
+    def abort(self) -> None:
+        """End at once; what is under way is asked for again when the crawl is resumed."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._cancel)
+
+    def view(self, most: int = 20) -> View:
+        """How far it is, with the hosts that are being asked, or waited for longest."""
+        now = time.time()
+        lines = [each for each in list(self._lines.values()) if each.running or each.urls]
+        hosts = []
+        for line in lines:
+            delay, until = self._client.pace_of(line.name) if self._client else (0.0, 0.0)
+            until = max(until, line.not_before)
+            hosts.append(HostView(line.name, delay, until, line.running, len(line.urls)))
+        hosts.sort(key=lambda each: (-each.until, each.host))
+        minutes = self.budget.minutes_used(now)
+        pages = self.budget.pages_used
+        return View(
+            dict(self.states), self._running, pages, minutes, hosts[:most], bool(self._reason)
+        )
+
+    # Beginning and ending.
+
+    _client: AsyncClient | None = None
+
+    async def _begin(self) -> None:
+        if self._main is not None:
+            raise RuntimeError("a crawl is run once; resume=True goes on with it")
+        self._loop = asyncio.get_running_loop()
+        self._main = asyncio.create_task(self._run())
+
+    async def _more(self) -> list[Crawled]:
+        """The pages that are there, or come next; none at the end."""
+        while not self._pages and not self._is_over:
+            self._news.clear()
+            await self._news.wait()
+        pages = list(self._pages)
+        self._pages.clear()
+        if pages:
+            self._pump()
+        elif self._main is not None:
+            await self._main  # what went wrong is told here
+        return pages
+
+    async def _leave(self) -> None:
+        """End, if it has not; whoever stops to look wants nothing more."""
+        if self._main is not None and not self._main.done():
+            self._cancel()
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([self._main])
+
+    async def _run(self) -> None:
+        place = self.settings.store
+        folder = None if place is not None else tempfile.mkdtemp(prefix="manners-")
+        with ExitStack() as left:
+            if folder is not None:
+                left.callback(shutil.rmtree, folder, ignore_errors=True)
+            try:
+                await self._run_in(place or str(Path(folder or "", "crawl.db")), left)
+            finally:
+                await asyncio.to_thread(left.close)
+                self._is_over = True
+                self._news.set()
+
+    async def _run_in(self, place: str, left: ExitStack) -> None:
+        its, loop = self.settings, asyncio.get_running_loop()
+        store = await asyncio.to_thread(EvidenceStore, place, create=not self._is_resumed)
+        left.callback(store.close)
+        frontier, scope = await asyncio.to_thread(self._open, store, left)
+        self._frontier = frontier
+        client = self._client = AsyncClient(
+            self._agent,
+            # Where a redirect leads to is a URL of the frontier.
+            its.but(store=None, page_redirects=0),
+            budget=self.budget,
+            evidence=store if its.store is not None else None,
+            draw=self._draw,
+        )
+        hosts = scope if its.same_domain else None
+        self._worker = Worker(client, its.page_redirects, hosts, self._keep, self._draw)
+        self._over = loop.create_future()
+        ticker = asyncio.create_task(self._tick())
+        try:
+            if self._is_resumed:
+                await self._hold_off(client)
+            starts = [Named(url, "start", "", 0, 1.0) for url in self._starts]
+            self._note(await frontier.add(starts))
+            self._find(await frontier.hosts_with_work())
+            self._pump()
+            await self._over
+        except asyncio.CancelledError:
+            self._reason = self._reason or INTERRUPTED
+        finally:
+            ticker.cancel()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(ticker, *self._tasks, return_exceptions=True)
+            if self._timer is not None:
+                self._timer.cancel()
+            await client.close()
+            if not isinstance(self._error, StoreError):
+                self.ended = self._reason if self._error is None else f"failed: {self._error}"
+                await frontier.end(self.ended, self._seconds())
+        if self._error is not None:
+            raise self._error
+
+    def _open(self, store: EvidenceStore, left: ExitStack) -> tuple[Frontier, set[str]]:
+        """Find out where the crawl stands; in a thread, because it may take a while."""
+        its = self.settings
+        if self._is_resumed:
+            self.number = Frontier.latest(store)
+            if not self.number:
+                raise StoreError(store.place, "there is no crawl in it to go on with")
+        else:
+            self.number = Frontier.begin(store, self._starts, self._told)
+        left.enter_context(store.alone("crawl", self.number))
+        traps = Traps.by(its)
+
+        def judge(url: str, counts: bool) -> tuple[str, str]:
+            trap = traps.look(url, counts=counts)
+            return ("", "") if trap is None else (f"trap: {trap}", limit_of(trap, its))
+
+        frontier = Frontier(
+            store,
+            self.number,
+            max_depth=its.max_depth,
+            most=its.max_found,
+            sitemaps=its.max_sitemaps,
+            judge=judge,
+        )
+        scope = {host(url) for url in self._starts}
+        if self._is_resumed:
+            frontier.resume()
+            scope.update(map(host, frontier.named_from("start")))
+            for url in frontier.named_from("link"):
+                traps.look(url)
+            for (kind, state), number in frontier.states().items():
+                self.states[state] += number if kind == "page" else 0
+            self.budget = its.budget_after(frontier.pages_used(), frontier.seconds() / 60)
+        return frontier, scope
+
+    async def _hold_off(self, client: AsyncClient) -> None:
+        """Wait as if every host had been asked just now: the last request is not known."""
+        now, frontier = time.time(), self._frontier
+        paces = await asyncio.to_thread(frontier.paces)
+        for name in await frontier.hosts_with_work():
+            if name not in paces:
+                paces[name] = (await asyncio.to_thread(self._delay_of, name), 0.0)
+        for name, (delay, until) in paces.items():
+            await client.hold_off(name, max(until, now + delay))
+
+    def _delay_of(self, name: str) -> float:
+        """The delay of a host of which nothing was finished; its record may tell."""
+        for record in self._frontier.store.records(Filter(host=name), last=1):
+            asked = record.content.get("crawlDelay")
+            if isinstance(asked, int | float):
+                return max(float(asked), self.settings.delay_most)
+        return self.settings.delay_most
+
+    def _seconds(self) -> float:
+        return self.budget.minutes_used(time.time()) * 60
+
+    async def _tick(self) -> None:
+        """Write down how long it has been running; end when that was long enough."""
+        while True:
+            await asyncio.sleep(_EVERY)
+            now = time.time()
+            if self.budget.seconds_left(now) <= 0:
+                self._end(str(self.budget.exceeded(now)))
+            try:
+                await self._frontier.end(None, self._seconds())
+            except StoreError as error:
+                self._fail(error)
+
+    def _end(self, reason: str) -> None:
+        """Let nothing more start."""
+        if not self._reason:
+            self._reason = reason
+            if self._client is not None:
+                self._client.shut()
+                self._pump()
+
+    def _fail(self, error: BaseException) -> None:
+        self._error = self._error or error
+        self._cancel()
+
+    def _cancel(self) -> None:
+        self._reason = self._reason or INTERRUPTED
+        if self._over is not None:
+            if not self._over.done():
+                self._over.set_result(None)
+        elif self._main is not None:
+            self._main.cancel()
+
+    # Who is asked next.
+
+    def _line(self, name: str) -> _Line:
+        line = self._lines.get(name)
+        if line is None:
+            own = self.settings.hosts.get(name)
+            slots = (own.concurrency if own else None) or self.settings.concurrency
+            line = self._lines[name] = _Line(name, slots)
+        return line
+
+    def _note(self, change: Change) -> None:
+        """Take in what a step has changed."""
+        self.is_cut |= change.is_cut
+        for state, number in change.states.items():
+            self.states[state] += number
+        for name in change.hosts:
+            line = self._line(name)
+            line.more_at = 0.0
+            self._queue(line)
+
+    def _find(self, found: dict[str, float]) -> None:
+        for name, at in found.items():
+            line = self._line(name)
+            line.more_at = at
+            self._queue(line)
+
+    def _queue(self, line: _Line) -> None:
+        """Put a host into the heap, where it is to be asked, and when."""
+        if line.urls:
+            if line.running >= line.slots or self._client is None:
+                return
+            at = max(self._client.pace_of(line.name)[1], line.not_before) - _LEAD
+        elif line.more_at is not None and not line.is_filling:
+            at = line.more_at
+        else:
+            if not line.running and not line.is_filling and line.at is None:
+                self._lines.pop(line.name, None)  # there may be very many
+            return
+        if line.at is None or at < line.at:
+            line.at = at
+            self._pushed += 1
+            heapq.heappush(self._ready, (at, self._pushed, line))
+
+    def _pump(self) -> None:
+        """Ask for what may be asked for now, and come back when there is more."""
+        now, its = time.time(), self.settings
+        if self._over is None or self._over.done() or self._client is None:
+            return
+        while self._goes_on() and self._ready and self._ready[0][0] <= now:
+            if self._running >= its.connections or len(self._pages) >= _UNREAD:
+                break
+            at, _, line = heapq.heappop(self._ready)
+            if line.at != at:
+                continue  # it stands elsewhere
+            line.at = None
+            if line.urls and line.running < line.slots:
+                again = max(self._client.pace_of(line.name)[1], line.not_before) - _LEAD
+                if again <= now:
+                    self._running += 1
+                    line.running += 1
+                    self._start(self._work(line, line.urls.popleft()))
+            if len(line.urls) < _LOW and line.more_at is not None and line.more_at <= now:
+                self._fill(line)
+            self._queue(line)
+        self._look_ahead(now)
+
+    def _goes_on(self) -> bool:
+        return not self._reason and self._spent is None
+
+    def _look_ahead(self, now: float) -> None:
+        """End, when there is nothing more to do; else come back when there is."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        while self._ready and self._ready[0][2].at != self._ready[0][0]:
+            heapq.heappop(self._ready)
+        is_busy = self._running or self._filling
+        if not is_busy and not self._goes_on():
+            self._finish(self._reason or str(self._spent))
+        elif not is_busy and not self._ready:
+            self._finish(FINISHED)
+        elif self._ready and self._goes_on():
+            at = self._ready[0][0]
+            if not is_busy and at - now > self.budget.seconds_left(now):
+                self._finish("time limit: no host may be asked again before it")
+            elif at > now and self._loop is not None:
+                self._timer = self._loop.call_later(min(at - now, 3_600.0), self._pump)
+
+    def _finish(self, reason: str) -> None:
+        self._reason = reason
+        if self._over is not None and not self._over.done():
+            self._over.set_result(None)
+
+    def _start(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _fill(self, line: _Line) -> None:
+        if not line.is_filling:
+            line.is_filling = True
+            self._filling += 1
+            self._start(self._take(line))
+
+    async def _take(self, line: _Line) -> None:
+        try:
+            line.more_at = None  # what is added meanwhile sets it again
+            taken = await self._frontier.take(line.name, _BATCH, time.time())
+            line.urls.extend(taken.urls)
+            pages = sum(url.kind == "page" for url in taken.urls)
+            self.states["queued"] -= pages
+            self.states["leased"] += pages
+            if taken.more_at is not None:
+                line.more_at = min(taken.more_at, line.more_at or taken.more_at)
+        except StoreError as error:
+            self._fail(error)
+        finally:
+            line.is_filling = False
+            self._filling -= 1
+            self._queue(line)
+            self._pump()
+
+    async def _work(self, line: _Line, url: Url) -> None:
+        try:
+            finished, page = await self._worker.work(url)
+            self._note(await self._frontier.finish(finished))
+            if finished.state == "queued":
+                line.more_at = min(finished.not_before, line.more_at or finished.not_before)
+            if page is not None:
+                self._pages.append(page)
+                self._news.set()
+        except HostDeferred as error:
+            line.not_before = error.until
+            line.urls.appendleft(url)
+        except SlotTimeout:
+            line.not_before = time.time() + _LATER
+            line.urls.appendleft(url)
+        except BudgetExceeded as error:
+            self._spent = error
+            line.urls.appendleft(url)
+        except ClientClosed:
+            line.urls.appendleft(url)
+        except InvalidURL:
+            self._note(await self._frontier.finish(Finished(url, "blocked", "invalid-url")))
+        except Exception as error:
+            self._fail(error)
+        finally:
+            line.running -= 1
+            self._running -= 1
+            if self._spent is not None:  # another may have given a page back
+                self._spent = self.budget.exceeded(time.time())
+            self._queue(line)
+            self._pump()
+
+
+def crawl(
+    urls: Sequence[str],
+    settings: Settings | None = None,
+    *,
+    agent: str | None = None,
+    resume: bool = False,
+    keep: Callable[[Crawled], object] | None = None,
+    **changes: Any,
+) -> Crawl:
+    """Crawl sites, beginning with some URLs; iterate over it, with `for` or `async for`.
+
+    Settings may be given as keywords, too. With a `store` there is evidence of every decision, and
+    `resume=True` goes on with the last crawl in it. `keep` is called with every page before it
+    counts as fetched: what it has kept is not lost when the program is killed.
+
+        for page in crawl(["https://example.com/"], store="crawl.db"):
+            print(page.status, page.url, page.title)
+    """
+    its = (settings or Settings()).but(**changes)
+    return Crawl(urls, its, agent=agent, resume=resume, keep=keep)

@@ -1,0 +1,620 @@
+"""The frontier: every URL that a crawl knows, by host, and what became of it; kept in the store.
+
+    queued     to be asked for
+    leased     being asked for; queued again when its crawl ends before it is finished
+    done       answered, whatever the status
+    failed     not answered, or only with errors, as often as it is tried
+    blocked    not to be asked for; the reason says why
+
+A URL may be named several times, by pages at different depths, by some with nofollow. What counts
+is the best of it: a way that may be followed before one that may not, then the shortest. When a
+page turns out to be less deep than was known, so are the pages that it leads to.
+
+One process works on a crawl at a time.
+"""
+
+import json
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, func, insert, select, update
+
+from manners.crawler.found import clean, digest_of
+from manners.errors import StoreError
+from manners.evidence.schema import crawls, hosts, urls
+from manners.evidence.store import EvidenceStore
+from manners.urls import host
+
+DEPTH, NOFOLLOW, NOT_NAMED, OTHER_HOST = "depth", "nofollow", "not-named", "other-host"
+REDIRECT, TOO_MANY_HOPS = "redirect", "too-many-redirects"
+# How good a way to a URL is. What is blocked for one of these is so because of who named it, and
+# another may name it otherwise.
+_WAYS = {OTHER_HOST: 0, NOT_NAMED: 1, NOFOLLOW: 2, TOO_MANY_HOPS: 3, DEPTH: 4, "": 5}
+_NONE = -1
+_KEPT = _WAYS[DEPTH]
+"""From here on a way counts for the depth."""
+
+
+class Named(NamedTuple):
+    """A URL, as something names it."""
+
+    url: str
+    source: str
+    """`start`, `sitemap`, `link` or `redirect`."""
+    found_in: str
+    depth: int
+    priority: float = 0.5
+    lastmod: str | None = None
+    reason: str = ""
+    """Why it is not to be fetched, going by who names it."""
+    rule: str = ""
+    kind: str = "page"
+    """Or `sitemap`."""
+    hops: int = 0
+    """Redirects on the way to it."""
+
+
+class Url(NamedTuple):
+    """A URL to ask for."""
+
+    url: str
+    host: str
+    kind: str
+    source: str
+    found_in: str
+    depth: int
+    hops: int
+    priority: float
+    attempts: int
+    """How often it was asked for already."""
+
+
+class Taken(NamedTuple):
+    """URLs of a host to ask for, and when there are more, if not now."""
+
+    urls: tuple[Url, ...]
+    more_at: float | None
+
+
+class Answer(NamedTuple):
+    """What is kept of an answer."""
+
+    status: int | None
+    cause: str
+    type: str
+    bytes: int
+    sha256: str
+    title: str
+    links: int
+    location: str
+    started: float
+    waited: float
+    seconds: float
+    delay: float
+
+
+class Finished(NamedTuple):
+    """What became of a URL that was asked for."""
+
+    url: Url
+    state: str
+    """`done`, `failed`, `blocked`, or `queued`: it is tried again, at the time `not_before`."""
+    reason: str = ""
+    rule: str = ""
+    line: int = 0
+    attempts: int = 0
+    not_before: float = 0.0
+    evidence: int | None = None
+    answer: Answer | None = None
+    named: Sequence[Named] = ()
+    """What it leads to and is not known to be known."""
+    targets: Sequence[str] = ()
+    """The URLs it leads to that may be followed, all of them."""
+    pace: tuple[float, float] | None = None
+    """The delay of its host, and when that may be asked again."""
+
+
+class Change(NamedTuple):
+    """What a step changes: which hosts have more to ask for, and how many URLs are in a state."""
+
+    hosts: frozenset[str] = frozenset()
+    states: Mapping[str, int] = MappingProxyType({})
+    """Of pages; sitemaps are not counted."""
+    is_cut: bool = False
+    """Whether there was more than there is room for."""
+
+
+_NOTHING = Change()
+_ANSWER = Answer._fields
+_COLUMNS = (
+    *("crawl", "digest", "url", "host", "source", "found_in", "depth", "priority", "lastmod"),
+    *("reason", "rule", "line", "kind", "state", "hops", "seq"),
+)
+
+
+class _Row:
+    """What is known of a URL while it is looked at."""
+
+    __slots__ = (
+        *("depth", "hops", "is_nearer", "is_settled", "kind", "named", "priority", "reason"),
+        *("rule", "state"),
+    )
+
+    def __init__(self, *known: Any) -> None:
+        self.depth: int
+        self.hops: int
+        self.state: str
+        self.reason: str
+        self.kind: str
+        self.priority: float
+        self.depth, self.hops, self.state, self.reason, self.kind, self.priority = known
+        self.rule = ""
+        self.named: Named | None = None
+        """What named it, when it is new."""
+        self.is_nearer = self.is_settled = False
+        """What is new about it: the way to it; what is to become of it."""
+
+    @property
+    def way(self) -> int:
+        """How good the best way to it is; what is out for its own sake has none that counts."""
+        return _WAYS.get(self.reason, _NONE) if self.state == "blocked" else _WAYS[""]
+
+
+class Frontier:
+    """The URLs of one crawl; `add`, `hosts_with_work`, `take` and `finish`.
+
+    `judge` is told each URL before it is queued for the first time, and whether it counts among
+    those alike; it says why it is not to be fetched, and the rule, or twice nothing.
+
+        frontier = Frontier(store, Frontier.begin(store, ["https://example.com/"]))
+        await frontier.add([Named("https://example.com/", "start", "", 0)])
+        for name in await frontier.hosts_with_work():
+            for url in (await frontier.take(name, 10, time.time())).urls:
+                await frontier.finish(Finished(url, "done"))
+    """
+
+    def __init__(
+        self,
+        store: EvidenceStore,
+        crawl: int,
+        *,
+        max_depth: int | None = None,
+        most: int = 1_000_000,
+        sitemaps: int = 500,
+        judge: Callable[[str, bool], tuple[str, str]] = lambda *_: ("", ""),
+    ) -> None:
+        self.store, self.crawl = store, crawl
+        self._depth, self._judge = max_depth, judge
+        with store.reading() as connection:
+            row = connection.execute(select(crawls).where(crawls.c.id == crawl)).first()
+            if row is None:
+                raise StoreError(store.place, f"there is no crawl {crawl} in it")
+            mine = urls.c.crawl == crawl
+            last, known = connection.execute(
+                select(func.max(urls.c.seq), func.count()).where(mine)
+            ).one()
+            read = select(func.count()).where(mine & (urls.c.kind == "sitemap"))
+            number = connection.execute(read).scalar_one()
+            self._seq = last or 0
+            self._room = {"page": most + number - known, "sitemap": sitemaps - number}
+            self._is_sqlite = connection.dialect.name == "sqlite"
+        self._prepare()
+
+    # The crawls of a store.
+
+    @staticmethod
+    def begin(store: EvidenceStore, starts: Sequence[str], settings: str = "{}") -> int:
+        """Begin a crawl; returns its number."""
+        row = {
+            "start": clean(" ".join(starts)),
+            "at": int(time.time() * 1000),
+            "command": "crawl",
+            "settings": settings,
+        }
+
+        def job(connection: Connection, items: Sequence[None]) -> list[int]:
+            made = connection.execute(insert(crawls).values(row))
+            return [int((made.inserted_primary_key or (0,))[0])] * len(items)
+
+        number: int = store.write_blocking(job, None)
+        return number
+
+    @staticmethod
+    def latest(store: EvidenceStore) -> int:
+        """The number of the last crawl; 0 where there is none."""
+        with store.reading() as connection:
+            query = select(func.max(crawls.c.id)).where(crawls.c.command == "crawl")
+            return int(connection.execute(query).scalar() or 0)
+
+    def resume(self) -> None:
+        """Queue again what was being asked for when the crawl stopped, and what may go on now.
+
+        That is what was too deep, if the limit is another now, and what could not be decided.
+        """
+
+        def job(connection: Connection, items: Sequence[None]) -> Sequence[None]:
+            mine = urls.c.crawl == self.crawl
+            again = (urls.c.state == "leased") | (
+                (urls.c.state == "blocked") & (urls.c.reason == "unreachable")
+            )
+            is_cut = (urls.c.state == "blocked") & (urls.c.reason == DEPTH)
+            if self._depth is not None:
+                too_deep = (urls.c.state == "queued") & (urls.c.depth > self._depth)
+                blocked = update(urls).where(mine & too_deep & (urls.c.kind == "page"))
+                connection.execute(blocked.values(state="blocked", reason=DEPTH))
+                is_cut &= urls.c.depth <= self._depth
+            queued = {"state": "queued", "reason": "", "rule": "", "line": 0}
+            connection.execute(update(urls).where(mine & (again | is_cut)).values(queued))
+            connection.execute(update(crawls).where(crawls.c.id == self.crawl).values(ended=None))
+            return items
+
+        self.store.write_blocking(job, None)
+
+    async def end(self, reason: str | None, seconds: float) -> None:
+        """Write down why the crawl ended, or how long it has been running."""
+
+        def job(connection: Connection, items: Sequence[None]) -> Sequence[None]:
+            mine = update(crawls).where(crawls.c.id == self.crawl)
+            connection.execute(mine.values(ended=reason, seconds=seconds))
+            if reason is not None:
+                leased = (urls.c.crawl == self.crawl) & (urls.c.state == "leased")
+                connection.execute(update(urls).where(leased).values(state="queued"))
+            return items
+
+        await self.store.write(job, None)
+
+    # The four verbs.
+
+    async def add(self, named: Sequence[Named]) -> Change:
+        """Add URLs; those that are known only get what is better about this way to them."""
+        change: Change = await self.store.write(self._add, named)
+        return change
+
+    async def hosts_with_work(self) -> dict[str, float]:
+        """The hosts that something is queued for, and when it may be asked for."""
+        found: dict[str, float] = await self.store.write(self._hosts, None)
+        return found
+
+    async def take(self, name: str, most: int, now: float) -> Taken:
+        """Lease the best that are queued for a host: by priority, depth, and when they came."""
+        taken: Taken = await self.store.write(self._take, (name, most, now))
+        return taken
+
+    async def finish(self, finished: Finished) -> Change:
+        """Write down what became of a URL, and add what it leads to, both or neither."""
+        change: Change = await self.store.write(self._finish, finished)
+        return change
+
+    # What is known.
+
+    def states(self) -> "Counter[tuple[str, str]]":
+        """How many URLs there are, by kind and state."""
+        with self.store.reading() as connection:
+            mine = urls.c.crawl == self.crawl
+            query = select(urls.c.kind, urls.c.state, func.count()).where(mine)
+            rows = connection.execute(query.group_by(urls.c.kind, urls.c.state))
+            return Counter({(kind, state): number for kind, state, number in rows})
+
+    def pages_used(self) -> int:
+        """How many pages were fetched, or tried in vain: what counts for the budget."""
+        with self.store.reading() as connection:
+            mine = (urls.c.crawl == self.crawl) & (urls.c.kind == "page")
+            return int(
+                connection.execute(select(func.sum(urls.c.attempts)).where(mine)).scalar() or 0
+            )
+
+    def seconds(self) -> float:
+        """How long the crawl has been running, in all."""
+        with self.store.reading() as connection:
+            query = select(crawls.c.seconds).where(crawls.c.id == self.crawl)
+            return float(connection.execute(query).scalar() or 0.0)
+
+    def paces(self) -> dict[str, tuple[float, float]]:
+        """The hosts that were asked: the delay of each, and when it may be asked again."""
+        with self.store.reading() as connection:
+            rows = connection.execute(select(hosts).where(hosts.c.crawl == self.crawl))
+            return {row.host: (row.delay, row.not_before) for row in rows}
+
+    def named_from(self, source: str) -> Iterator[str]:
+        """The URLs of a source that are not blocked, one after the other."""
+        mine = (urls.c.crawl == self.crawl) & (urls.c.source == source)
+        query = select(urls.c.url).where(mine & (urls.c.state != "blocked"))
+        with self.store.reading() as connection:
+            for (url,) in connection.execution_options(yield_per=1_000).execute(query):
+                yield url
+
+    # In the writer's thread.
+
+    def _prepare(self) -> None:
+        """The statements that run all the time, as text: to build them would cost more."""
+        mark = "?" if self._is_sqlite else "%s"
+        among = "IN (SELECT value FROM json_each(?))" if self._is_sqlite else "= ANY(%s)"
+
+        def sql(text: str) -> str:
+            return text.replace("{among}", among).replace("?", mark)
+
+        marks = ", ".join("?" * len(_COLUMNS))
+        self._insert = sql(f"INSERT INTO urls ({', '.join(_COLUMNS)}) VALUES ({marks})")  # noqa: S608
+        self._look = sql(
+            "SELECT digest, depth, hops, state, reason, kind, priority FROM urls"
+            " WHERE crawl = ? AND digest {among}"
+        )
+        self._settled = sql(
+            "UPDATE urls SET depth = ?, hops = ?, state = ?, reason = ?, rule = ?, line = 0,"
+            " priority = ? WHERE crawl = ? AND digest = ?"
+        )
+        self._nearer = sql(
+            "UPDATE urls SET depth = ?, hops = ?, priority = ? WHERE crawl = ? AND digest = ?"
+        )
+        self._set = sql(
+            "UPDATE urls SET state = ?, reason = ?, rule = ?, line = ?, status = ?, attempts = ?,"
+            " not_before = ?, evidence = ? WHERE crawl = ? AND digest = ?"
+        )
+        names = ("crawl", "digest", *_ANSWER, "targets")
+        marks = ", ".join("?" * len(names))
+        news = ", ".join(f"{name} = excluded.{name}" for name in names[2:])
+        self._keep = sql(
+            f"INSERT INTO pages ({', '.join(names)}) VALUES ({marks})"  # noqa: S608
+            f" ON CONFLICT (crawl, digest) DO UPDATE SET {news}"
+        )
+        self._pace = sql(
+            "INSERT INTO hosts (crawl, host, delay, not_before) VALUES (?, ?, ?, ?) ON CONFLICT"
+            " (crawl, host) DO UPDATE SET delay = excluded.delay, not_before = excluded.not_before"
+        )
+        self._targets = sql(
+            "SELECT pages.digest, targets, reason FROM pages JOIN urls ON urls.crawl = pages.crawl"
+            " AND urls.digest = pages.digest WHERE pages.crawl = ? AND pages.digest {among}"
+        )
+        columns = ", ".join(Url._fields)
+        self._lease = sql(
+            "UPDATE urls SET state = 'leased' WHERE crawl = ? AND digest IN"  # noqa: S608
+            " (SELECT digest FROM urls WHERE crawl = ? AND host = ? AND state = 'queued'"
+            " AND not_before <= ? ORDER BY priority DESC, depth, seq LIMIT ?)"
+            f" RETURNING {columns}, seq"
+        )
+        self._soonest = sql(
+            "SELECT min(not_before) FROM urls WHERE crawl = ? AND host = ? AND state = 'queued'"
+        )
+
+    def _hosts(self, connection: Connection, items: Sequence[None]) -> list[dict[str, float]]:
+        queued = (urls.c.crawl == self.crawl) & (urls.c.state == "queued")
+        query = select(urls.c.host, func.min(urls.c.not_before).label("soonest")).where(queued)
+        rows = connection.execute(query.group_by(urls.c.host))
+        return [{row.host: row.soonest for row in rows}] * len(items)
+
+    def _take(self, connection: Connection, items: Sequence[tuple[str, int, float]]) -> list[Taken]:
+        return [self._taken(connection, *item) for item in items]
+
+    def _taken(self, connection: Connection, name: str, most: int, now: float) -> Taken:
+        values = (self.crawl, self.crawl, name, now, most)
+        rows = connection.exec_driver_sql(self._lease, values).all()
+        rows = sorted(rows, key=lambda row: (-row.priority, row.depth, row.seq))
+        more_at: float | None = now
+        if len(rows) < most:
+            more_at = connection.exec_driver_sql(self._soonest, (self.crawl, name)).scalar()
+        return Taken(tuple(Url(*row[:-1]) for row in rows), more_at)
+
+    def _add(self, connection: Connection, items: Sequence[Sequence[Named]]) -> list[Change]:
+        look = _Look(self)
+        for named in items:
+            look.name(connection, named)
+        return _told(look.write(connection), len(items))
+
+    def _finish(self, connection: Connection, items: Sequence[Finished]) -> list[Change]:
+        digests = [digest_of(item.url.url) for item in items]
+        self._write(connection, items, digests)
+        look = _Look(self)
+        known = look.load(connection, digests)
+        shorter: list[str] = []
+        for item, digest in zip(items, digests, strict=True):
+            look.count(item.url.kind, "leased", item.state)
+            if item.state == "queued":
+                look.hosts.add(item.url.host)
+            row = known.get(digest)
+            # It may have become less deep while it was being asked for.
+            nearer = 0 if row is None else row.depth - item.url.depth
+            if nearer and item.url.kind == "page":
+                shorter.append(digest)
+                named = [each._replace(depth=each.depth + nearer) for each in item.named]
+                look.name(connection, named)
+            else:
+                look.name(connection, item.named)
+        look.shorten(connection, shorter)
+        return _told(look.write(connection), len(items))
+
+    def _write(
+        self, connection: Connection, items: Sequence[Finished], digests: Sequence[str]
+    ) -> None:
+        states, answers, paces = [], [], {}
+        for item, digest in zip(items, digests, strict=True):
+            answer = item.answer
+            states.append(
+                (
+                    *(item.state, clean(item.reason), clean(item.rule), item.line),
+                    *(answer.status if answer else None, item.attempts, item.not_before),
+                    *(item.evidence, self.crawl, digest),
+                )
+            )
+            if answer is not None:
+                targets = None
+                if self._depth is not None:
+                    targets = b"".join(bytes.fromhex(digest_of(each)) for each in item.targets)
+                answers.append((self.crawl, digest, *map(clean, answer), targets))
+            if item.pace is not None:
+                paces[item.url.host] = (self.crawl, item.url.host[:255], *item.pace)
+        connection.exec_driver_sql(self._set, states)
+        if answers:
+            connection.exec_driver_sql(self._keep, answers)
+        if paces:
+            connection.exec_driver_sql(self._pace, list(paces.values()))
+
+
+class _Look:
+    """Looks at what is named in one transaction, and writes down what is new or better about it."""
+
+    def __init__(self, frontier: Frontier) -> None:
+        self._of = frontier
+        self._rows: dict[str, _Row] = {}
+        self.hosts: set[str] = set()
+        self.states: Counter[str] = Counter()
+        self._is_cut = False
+
+    def load(self, connection: Connection, digests: Iterable[str]) -> dict[str, _Row]:
+        """What is known of URLs."""
+        wanted = [each for each in dict.fromkeys(digests) if each not in self._rows]
+        if wanted:
+            among = json.dumps(wanted) if self._of._is_sqlite else wanted
+            rows = connection.exec_driver_sql(self._of._look, (self._of.crawl, among))
+            for digest, *known in rows:
+                self._rows[digest] = _Row(*known)
+        return self._rows
+
+    def name(self, connection: Connection, named: Sequence[Named]) -> None:
+        """Look at URLs that are named."""
+        if not named:
+            return
+        digests = [digest_of(clean(each.url)) for each in named]
+        rows, shorter = self.load(connection, digests), []
+        for digest, each in zip(digests, named, strict=True):
+            row = rows.get(digest)
+            if row is None:
+                self._new(digest, each)
+            elif self._better(row, each):
+                shorter.append(digest)
+        self.shorten(connection, shorter)
+
+    def _new(self, digest: str, named: Named) -> None:
+        frontier = self._of
+        if frontier._room[named.kind] <= 0:
+            self._is_cut = True
+            return
+        frontier._room[named.kind] -= 1
+        row = _Row(named.depth, named.hops, "blocked", "", named.kind, named.priority)
+        row.named = named
+        self._rows[digest] = row
+        self._settle(row, named.url, self._reason(named), named)
+
+    def _reason(self, named: Named) -> str:
+        """Why a URL is not to be fetched, going by this way to it."""
+        limit = self._of._depth
+        is_deep = limit is not None and named.depth > limit and named.kind == "page"
+        return DEPTH if not named.reason and is_deep else named.reason
+
+    def _settle(self, row: _Row, url: str, reason: str, named: Named) -> None:
+        """Queue a URL, or say why not: what it looks like counts before who names it."""
+        why = rule = ""
+        if named.kind == "page" and named.source != "start" and reason != OTHER_HOST:
+            # What a site lists itself is no trap by its number, nor what is not asked for.
+            why, rule = self._of._judge(url, not reason and named.source == "link")
+        row.reason, row.rule = (why, rule) if why else (reason, named.rule if reason else "")
+        row.state = "blocked" if row.reason else "queued"
+
+    def _better(self, row: _Row, named: Named) -> bool:
+        """Note what is better about a way to a known URL; whether it is less deep by it."""
+        reason = self._reason(named)
+        way, before = _WAYS.get(reason, _NONE), row.way
+        if way < _KEPT or before == _NONE:
+            if way > before != _NONE:
+                row.reason, row.rule, row.is_settled = reason, named.rule, True
+            return False
+        depth, hops = named.depth, named.hops
+        if before >= _KEPT:
+            depth, hops = min(depth, row.depth), min(hops, row.hops)
+        is_shorter = depth < row.depth and before == _WAYS[""]
+        priority = max(row.priority, named.priority)
+        if (depth, hops, priority) != (row.depth, row.hops, row.priority):
+            row.depth, row.hops, row.priority, row.is_nearer = depth, hops, priority, True
+        if way > before:
+            self._settle_again(row, reason, named)
+        return is_shorter
+
+    def _settle_again(self, row: _Row, reason: str, named: Named) -> None:
+        self._settle(row, named.url, reason, named)
+        row.is_settled = True
+        if row.named is None and row.state == "queued":
+            self.count(row.kind, "blocked", "queued")
+            self.hosts.add(host(named.url))
+
+    def count(self, kind: str, before: str, now: str) -> None:
+        """A page that was in one state is in another."""
+        if kind == "page":
+            self.states[before] -= 1
+            self.states[now] += 1
+
+    def shorten(self, connection: Connection, digests: Sequence[str]) -> None:
+        """Pages are less deep than was known: so is what they lead to."""
+        frontier, limit = self._of, self._of._depth
+        if limit is None:
+            return  # then it makes no difference
+        waiting = deque(digests)
+        while waiting:
+            among = list(dict.fromkeys(waiting))
+            waiting.clear()
+            values: Any = json.dumps(among) if frontier._is_sqlite else among
+            for digest, blob, reason in connection.exec_driver_sql(
+                frontier._targets, (frontier.crawl, values)
+            ).all():
+                depth = self._rows[digest].depth + (reason != REDIRECT)
+                targets = [blob[at : at + 16].hex() for at in range(0, len(blob or b""), 16)]
+                rows = self.load(connection, targets)
+                for target in targets:
+                    row = rows.get(target)
+                    if row is None or row.way < _KEPT or row.depth <= depth:
+                        continue
+                    row.depth, row.is_nearer = depth, True
+                    if row.state != "blocked":
+                        waiting.append(target)
+                    elif depth <= limit:
+                        self._reopen(connection, row, target)
+
+    def _reopen(self, connection: Connection, row: _Row, digest: str) -> None:
+        query = select(urls.c.url, urls.c.source, urls.c.found_in)
+        mine = (urls.c.crawl == self._of.crawl) & (urls.c.digest == digest)
+        found = connection.execute(query.where(mine)).first()
+        # One that is new itself is not written yet.
+        named = row.named if found is None else Named(*found, row.depth, kind=row.kind)
+        if named is None:
+            return
+        self._settle_again(row, "", named)
+
+    def write(self, connection: Connection) -> Change:
+        """Write it all down."""
+        frontier, new, nearer, settled = self._of, [], [], []
+        for digest, row in self._rows.items():
+            named = row.named
+            if named is not None:
+                frontier._seq += 1
+                name = host(named.url)
+                if row.kind == "page":
+                    self.states[row.state] += 1
+                if row.state == "queued":
+                    self.hosts.add(name)
+                new.append(
+                    (
+                        *(frontier.crawl, digest, clean(named.url), name, named.source),
+                        *(clean(named.found_in), row.depth, row.priority, clean(named.lastmod)),
+                        *(row.reason, clean(row.rule), 0, row.kind, row.state, row.hops),
+                        frontier._seq,
+                    )
+                )
+            elif row.is_settled:
+                values = (row.depth, row.hops, row.state, row.reason, clean(row.rule), row.priority)
+                settled.append((*values, frontier.crawl, digest))
+            elif row.is_nearer:
+                nearer.append((row.depth, row.hops, row.priority, frontier.crawl, digest))
+        for statement, rows in (
+            (frontier._insert, new),
+            (frontier._settled, settled),
+            (frontier._nearer, nearer),
+        ):
+            if rows:
+                connection.exec_driver_sql(statement, rows)
+        return Change(frozenset(self.hosts), self.states, self._is_cut)
+
+
+def _told(change: Change, number: int) -> list[Change]:
+    """One change for all who wait for it: the first is told."""
+    return [change, *[_NOTHING] * (number - 1)]
