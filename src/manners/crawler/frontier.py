@@ -229,6 +229,14 @@ class Frontier:
             query = select(func.max(crawls.c.id)).where(crawls.c.command == "crawl")
             return int(connection.execute(query).scalar() or 0)
 
+    @staticmethod
+    def told(store: EvidenceStore) -> str:
+        """The settings that the last crawl was given, as JSON."""
+        with store.reading() as connection:
+            mine = select(crawls.c.settings).where(crawls.c.command == "crawl")
+            found = connection.execute(mine.order_by(crawls.c.id.desc()).limit(1)).scalar()
+        return found or "{}"
+
     def resume(self) -> None:
         """Queue again what was being asked for when the crawl stopped, and what may go on now.
 

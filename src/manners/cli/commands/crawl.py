@@ -1,0 +1,318 @@
+"""`manners crawl`: fetch whole sites, politely; watch it, stop it, go on with it."""
+
+import json as _json
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from manners._text import cut, printable
+from manners.cli import INTERRUPTED, UNDECIDED, inputs, render
+from manners.errors import HostDeferred, SlotTimeout
+from manners.urls import host, page_url
+
+if TYPE_CHECKING:
+    from manners.crawler.crawl import Crawl
+    from manners.crawler.pages import Crawled
+    from manners.crawler.status import Status
+    from manners.settings import Settings
+
+_NOT_KEPT = ("store", "cache", "proxy", "ca_file", "log_level", "log_format", "log_matches")
+"""Settings that are this run's own; and what may have a password in it is not written down."""
+
+
+def command(
+    urls: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="URL…",
+            help="Where to begin; or `status STORE`, which tells how the last crawl stands.",
+        ),
+    ] = None,
+    max_pages: Annotated[
+        int | None,
+        typer.Option("--max-pages", metavar="N", help="How many pages are fetched (default 200)."),
+    ] = None,
+    max_minutes: Annotated[
+        float | None,
+        typer.Option("--max-minutes", metavar="N", help="How long it may take (default 60)."),
+    ] = None,
+    depth: Annotated[
+        int | None,
+        typer.Option("--depth", metavar="N", help="How many links are followed one after another."),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--source", metavar="NAME", help="Where to look: auto (both), sitemap, or links."
+        ),
+    ] = None,
+    same_domain: Annotated[
+        bool | None,
+        typer.Option(
+            "--same-domain/--no-same-domain", help="Stay on the hosts it begins with (default)."
+        ),
+    ] = None,
+    include: Annotated[
+        list[str] | None,
+        typer.Option("--include", metavar="PATTERN", help="What alone is wanted; several times."),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option("--exclude", metavar="PATTERN", help="What is left out; several times."),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the last crawl in the store.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done, and fetch no page.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Save each page in a file of its own."),
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option("--agent", metavar="NAME", help="Whose verdict (default *).")
+    ] = None,
+    dialect: inputs.LiveDialectOption = None,
+    profile: inputs.ProfileOption = None,
+    like: inputs.LikeOption = None,
+    store: inputs.StoreOption = None,
+    allow_private: inputs.AllowPrivateOption = None,
+    timeout: inputs.PageTimeoutOption = None,
+    user_agent: inputs.UserAgentOption = None,
+    cache: inputs.CacheOption = None,
+    redact_query: inputs.RedactQueryOption = None,
+    config: inputs.ConfigOption = None,
+    log_level: inputs.LogLevelOption = None,
+    log_format: inputs.LogFormatOption = None,
+    json: inputs.JsonOption = False,
+) -> int:
+    """Fetch whole sites, as far as robots.txt allows and as fast as they like it.
+
+    Pages are found in sitemaps and links. Ctrl-C once finishes what is under way and saves; twice
+    stops now; --resume goes on. Exit code 0 when pages were fetched, 1 when nothing may be, 3 when
+    nothing could be, 130 when it was interrupted.
+    """
+    if urls and urls[0] == "status":
+        return _status(urls[1:], store, json)
+    options: dict[str, Any] = {
+        "page_timeout": timeout,
+        "max_pages": max_pages,
+        "max_minutes": max_minutes,
+        "max_depth": depth,
+        "source": source,
+        "same_domain": same_domain,
+        "include": include,
+        "exclude": exclude,
+        "agent": agent,
+        "dialect": dialect,
+        "profile": profile,
+        "store": store,
+        "allow_private": allow_private,
+        "user_agent": user_agent,
+        "cache": cache,
+        "redact_query": redact_query,
+        "log_level": log_level,
+        "log_format": log_format,
+    }
+    settings = inputs.load_settings(config, like, **options)
+    place = settings.store or inputs.STORE
+    if resume:
+        options = {**_told(place), **{k: v for k, v in options.items() if v is not None}}
+        settings = inputs.load_settings(config, like, **options)
+    elif not urls:
+        raise inputs.Unusable("where to begin? a URL is needed, or --resume")
+    settings = settings.but(store=place)
+    starts = [page_url(url) for url in urls or ()]
+    if dry_run:
+        return _dry_run(starts, settings, json)
+    return _run(starts, settings, resume, output, json)
+
+
+def _run(
+    starts: list[str], settings: "Settings", resume: bool, output: Path | None, json: bool
+) -> int:
+    shown = printable(cut(" ".join(starts) or f"what {settings.store} has", 200))
+    is_live = sys.stdout.isatty() and not json
+    if not is_live and not json:
+        print(f"crawling {shown} as {printable(settings.agent)}", flush=True)
+    from manners.cli import saving, watching
+    from manners.crawler.crawl import Crawl
+
+    folder = None if output is None else saving.made(output)
+
+    def keep(page: "Crawled") -> None:
+        if folder is not None and page.ok:
+            saving.save(page.body, page.url, folder)
+
+    crawl = Crawl(
+        starts, settings, resume=resume, keep=keep if folder else None, told=_kept(settings)
+    )
+    watch, progress = watching.Watch(crawl, shown), render.Progress()
+    with _interruptible(crawl), watch.live() if is_live else nullcontext():
+        for page in crawl:
+            line = watch.add(page)
+            if json:
+                progress.clear()
+                print(render.as_json(page.to_dict()), flush=True)
+                progress.say(watch.lines()[1])
+            elif not is_live:
+                print(line, flush=True)
+    progress.clear()
+    place = settings.store or inputs.STORE
+    status = _read(place, crawl.number)
+    if json:
+        print(render.as_json({"crawl": status.to_dict()}))
+    else:
+        print("\n".join(["", *watching.summary(status, place), *_next(status, crawl, place)]))
+    return _code(status, crawl)
+
+
+def _next(status: "Status", crawl: "Crawl", place: str) -> Iterator[str]:
+    """What to type next."""
+    where = "" if place == inputs.STORE else f" --store {printable(place)}"
+    if crawl.is_cut:
+        yield "there is more than there is room for: see max_found and max_sitemaps"
+    if status.left:
+        more = "" if "limit" not in status.ended else " with a higher --max-pages or --max-minutes"
+        yield f"go on{more}: manners crawl --resume{where}"
+    yield f"check the evidence: manners evidence verify {printable(place)}"
+
+
+def _code(status: "Status", crawl: "Crawl") -> int:
+    from manners.crawler import crawl as crawling
+
+    if crawl.ended == crawling.INTERRUPTED:
+        return INTERRUPTED
+    if status.fetched:
+        return 0
+    is_away = any(each.reason == "unreachable" for each in status.blocked)
+    return UNDECIDED if is_away or status.states.get("failed") or status.left else 1
+
+
+@contextmanager
+def _interruptible(crawl: "Crawl") -> Iterator[None]:
+    """Ctrl-C once ends the crawl in good order, twice at once; so does being told to end."""
+    asked: list[int] = []
+
+    def stop(number: int, _: object) -> None:
+        asked.append(number)
+        if len(asked) == 1:
+            print("\nfinishing what is under way; Ctrl-C again stops now", file=sys.stderr)
+            crawl.stop()
+        else:
+            crawl.abort()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+# What a crawl was told, for when it goes on.
+
+
+def _kept(settings: "Settings") -> str:
+    from manners.settings import Settings
+
+    default = Settings().to_dict()
+    return render.as_json(
+        {
+            name: value
+            for name, value in settings.to_dict().items()
+            if value != default[name] and name not in _NOT_KEPT
+        }
+    )
+
+
+def _told(place: str) -> dict[str, Any]:
+    from manners.crawler.frontier import Frontier
+    from manners.evidence.store import EvidenceStore
+
+    with EvidenceStore(place, create=False) as store:
+        found: dict[str, Any] = _json.loads(Frontier.told(store))
+    return found
+
+
+# What is known without asking for a page.
+
+
+def _read(place: str, crawl: int | None = None) -> "Status":
+    from manners.crawler.status import status_of
+    from manners.evidence.store import EvidenceStore
+
+    with EvidenceStore(place, create=False) as store:
+        return status_of(store, crawl)
+
+
+def _status(places: list[str], store: str | None, json: bool) -> int:
+    if len(places) > 1 or (places and store):
+        raise inputs.Unusable("`crawl status` takes one store")
+    from manners.cli import watching
+
+    place = places[0] if places else store or inputs.STORE
+    status = _read(place)
+    if json:
+        print(render.as_json(status.to_dict()))
+    else:
+        print("\n".join(watching.summary(status, place)))
+    return 0
+
+
+def _dry_run(starts: list[str], settings: "Settings", json: bool) -> int:
+    from manners._portal import portal
+    from manners.crawler.discovery import Discovery
+
+    client, code = inputs.open_client(settings.but(store=None)), 1
+    try:
+        for start in starts:
+            discovery, problem = Discovery(client, "sitemap"), ""
+            try:
+                verdict = portal.run(client.check(start))
+                if settings.source != "links":
+                    portal.run(discovery.run(start))
+            except (HostDeferred, SlotTimeout) as error:
+                code, problem = UNDECIDED, str(error)
+                verdict = None
+            code = 0 if verdict is not None and (verdict.allowed or discovery.kept) else code
+            delay = client.pace_of(host(start))[0]
+            if verdict is not None and verdict.crawl_delay:
+                delay = max(delay, verdict.crawl_delay)
+            told: dict[str, Any] = {
+                "url": start,
+                "verdict": verdict.to_dict() if verdict is not None else None,
+                "problem": problem,
+                "sitemaps": len(discovery.sitemaps),
+                "found": sum(discovery.found.values()),
+                "allowed": len(discovery.kept),
+                "delay": round(delay, 3),
+                "max_pages": settings.max_pages,
+                "max_minutes": settings.max_minutes,
+            }
+            if json:
+                print(render.as_json(told))
+                continue
+            print(render.verdict_line(verdict) if verdict is not None else printable(problem))
+            if settings.source != "links":
+                print(
+                    f"  {render.count(told['sitemaps'], 'sitemap')}:"
+                    f" {render.count(told['found'], 'URL')}, {told['allowed']:,} of them allowed"
+                )
+            print(
+                f"  {delay:.2f} s between requests, at most"
+                f" {render.count(settings.max_pages, 'page')} in {settings.max_minutes:g} minutes"
+            )
+    finally:
+        portal.run(client.close())
+    return code

@@ -1,0 +1,158 @@
+"""A crawl, as people watch it: a view that is renewed every second, or a line for each page."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from manners._text import cut, printable
+from manners.cli import render
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from manners.crawler.crawl import Crawl, HostView
+    from manners.crawler.pages import Crawled
+    from manners.crawler.status import Status
+
+_HOSTS = 8
+_LATEST = 5
+_WIDE = 100
+
+
+class Watch:
+    """What is known of a crawl while it runs."""
+
+    def __init__(self, crawl: "Crawl", starts: str) -> None:
+        self._crawl, self._starts = crawl, starts
+        self._begun = time.monotonic()
+        self._latest: list[str] = []
+        self.pages = 0
+
+    def add(self, page: "Crawled") -> str:
+        """A page has come; returns the line about it."""
+        self.pages += 1
+        line = page_line(page)
+        self._latest = [*self._latest[1 - _LATEST :], line]
+        return line
+
+    @contextmanager
+    def live(self) -> Iterator[None]:
+        """Show the view on the terminal meanwhile."""
+        from rich.live import Live
+
+        with Live(get_renderable=self._view, refresh_per_second=1, transient=True):
+            yield
+
+    def _view(self) -> "RenderableType":
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        head, *lines = self.lines()
+        parts: list[RenderableType] = [Text(head, "bold", overflow="ellipsis", no_wrap=True)]
+        parts += [Text(line, overflow="ellipsis", no_wrap=True) for line in lines]
+        hosts = self._crawl.view(_HOSTS).hosts
+        if hosts:
+            table = Table(box=None, pad_edge=False)
+            for name in ("host", "delay", "next", "under way"):
+                table.add_column(name, header_style="dim", no_wrap=True)
+            for each in hosts:
+                table.add_row(*(Text(cell) for cell in _cells(each)))
+            parts.append(table)
+        parts += [Text(line, "dim", overflow="ellipsis", no_wrap=True) for line in self._latest]
+        return Group(*parts)
+
+    def lines(self) -> list[str]:
+        """How far it is, in three lines."""
+        its, view = self._crawl.settings, self._crawl.view()
+        seconds = max(time.monotonic() - self._begun, 0.001)
+        states, rate = view.states, self.pages / seconds
+        left = states.get("queued", 0) + states.get("leased", 0)
+        to_go = min(left, max(its.max_pages - view.pages, 0))
+        soon = f", about {_duration(to_go / rate)} left" if rate and to_go else ""
+        doing = (
+            "finishing what is under way; Ctrl-C again stops now"
+            if view.is_stopping
+            else (f"{view.running} under way, {rate:.1f} a second{soon}")
+        )
+        return [
+            f"crawling {self._starts}",
+            f"pages    {states.get('done', 0):,} done, {states.get('failed', 0):,} failed,"
+            f" {states.get('blocked', 0):,} blocked, {left:,} left; {doing}",
+            f"budget   {view.pages:,} of {render.count(its.max_pages, 'page')},"
+            f" {view.minutes:.1f} of {its.max_minutes:g} minutes",
+        ]
+
+
+def _cells(each: "HostView") -> tuple[str, ...]:
+    wait = each.until - time.time()
+    soon = "now" if wait <= 0 else f"in {_duration(wait)}"
+    said = f"{soon}, waits" if wait > max(2 * each.delay, 1.0) else soon
+    return printable(cut(each.host, 60)), f"{each.delay:.2f} s", said, str(each.running)
+
+
+def page_line(page: "Crawled") -> str:
+    """One page on one line."""
+    url = printable(cut(page.url, _WIDE * 2))
+    if page.state == "blocked":
+        return f"{render.styled('blocked', 'red')}  {url}  {render.because(page.verdict)}"
+    if page.state == "failed":
+        return f"{render.styled('failed', 'yellow')}   {url}  {printable(page.reason)}"
+    said = f"{len(page.body):,} bytes, {page.seconds:.2f} s"
+    if page.location:
+        said = f"to {printable(cut(page.location, _WIDE * 2))}"
+    title = f"  {printable(cut(page.title, _WIDE))}" if page.title else ""
+    colour = "green" if page.ok else "yellow"
+    return f"{render.styled(str(page.status), colour)}      {url}  {said}{title}"
+
+
+def summary(status: "Status", place: str) -> list[str]:
+    """How a crawl stands, or how it ended."""
+    began = status.began.replace("T", " ").partition("+")[0]
+    lines = [
+        render.styled(f"crawl {status.crawl} of {printable(cut(status.start, 200))}", "bold"),
+        f"began {began} UTC, ran for {_duration(status.seconds)}: {printable(status.ended)}",
+    ]
+    said = ", ".join(f"{printable(name)}: {number:,}" for name, number in status.statuses.items())
+    rows = [
+        ("fetched", status.fetched, said),
+        ("failed", status.states.get("failed", 0), ""),
+        ("blocked", status.states.get("blocked", 0), ""),
+        ("left", status.left, "to be asked for" if status.left else ""),
+    ]
+    for name, number, more in rows:
+        lines.append(f"  {name:<8} {number:>9,}  {more}".rstrip())
+        if name == "blocked":
+            lines += _blocked(status)
+    size = f"{status.bytes:,} bytes from {render.count(status.hosts, 'host')}"
+    lines.append(f"{size}, {render.count(status.sitemaps, 'sitemap')}, kept in {printable(place)}")
+    return lines
+
+
+def _blocked(status: "Status") -> list[str]:
+    lines = []
+    for each in status.blocked:
+        said = each.reason
+        if each.line:
+            said = f"line {each.line}: {each.rule}"
+        elif each.rule:
+            said = f"{each.reason}: {each.rule}"
+        lines.append(f"    {each.number:>9,}  {printable(cut(said, _WIDE))}")
+    return lines
+
+
+def _duration(seconds: float) -> str:
+    """A time for people.
+
+    >>> _duration(0.3), _duration(75), _duration(7_300)
+    ('0.3 s', '1 min 15 s', '2 h 2 min')
+    """
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
