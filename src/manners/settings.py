@@ -37,6 +37,7 @@ except ModuleNotFoundError:
 FILE = Path("manners.toml")
 PREFIX = "MANNERS_"
 _NOT_SETTINGS = ("MANNERS_PURE", "MANNERS_CFLAGS")  # of the engine and its build
+_OF_ONE_RUN = ("store", "cache", "proxy", "ca_file", "log_level", "log_format", "log_matches")
 _MAX_FILE = 1024 * 1024
 _MAX_NAME, _MAX_PROBLEM = 100, 2000
 
@@ -317,6 +318,21 @@ class Settings(_Checked, frozen=True, kw_only=True):
         """
         made: dict[str, Any] = msgspec.to_builtins(self)
         return made
+
+    def changed(self) -> dict[str, Any]:
+        """What is not as by default, as plain values: what a crawl is to go on with.
+
+        Without what is of one run or machine, and what may have a password in it.
+
+        >>> Settings(max_pages=50, proxy="http://name:secret@proxy.example:8080").changed()
+        {'max_pages': 50}
+        """
+        default = Settings().to_dict()
+        return {
+            name: value
+            for name, value in self.to_dict().items()
+            if value != default[name] and name not in _OF_ONE_RUN
+        }
 
     @property
     def retrieval(self) -> Profile:

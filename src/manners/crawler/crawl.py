@@ -107,7 +107,6 @@ class Crawl:
         agent: str | None = None,
         resume: bool = False,
         keep: Callable[[Crawled], object] | None = None,
-        told: str = "{}",
         draw: Callable[[], float] = random.random,
     ) -> None:
         if isinstance(urls, str):
@@ -118,7 +117,7 @@ class Crawl:
         if not self._starts and not resume:
             raise ValueError("a crawl begins with a URL")
         self.settings, self._agent, self._is_resumed = settings, agent, resume
-        self._keep, self._told, self._draw = keep, told, draw
+        self._keep, self._draw = keep, draw
         self.number = 0
         """The number of the crawl in its store."""
         self.ended = ""
@@ -281,7 +280,7 @@ class Crawl:
             if not self.number:
                 raise StoreError(store.place, "there is no crawl in it to go on with")
         else:
-            self.number = Frontier.begin(store, self._starts, self._told)
+            self.number = Frontier.begin(store, self._starts, its.changed())
         left.enter_context(store.alone("crawl", self.number))
         traps = Traps.by(its)
 
@@ -299,7 +298,7 @@ class Crawl:
         )
         scope = {host(url) for url in self._starts}
         if self._is_resumed:
-            frontier.resume()
+            frontier.resume(its.changed())
             scope.update(map(host, frontier.named_from("start")))
             for url in frontier.named_from("link"):
                 traps.look(url)

@@ -206,13 +206,15 @@ class Frontier:
     # The crawls of a store.
 
     @staticmethod
-    def begin(store: EvidenceStore, starts: Sequence[str], settings: str = "{}") -> int:
+    def begin(
+        store: EvidenceStore, starts: Sequence[str], settings: Mapping[str, Any] | None = None
+    ) -> int:
         """Begin a crawl; returns its number."""
         row = {
             "start": clean(" ".join(starts)),
             "at": int(time.time() * 1000),
             "command": "crawl",
-            "settings": settings,
+            "settings": json.dumps(settings or {}),
         }
 
         def job(connection: Connection, items: Sequence[None]) -> list[int]:
@@ -230,14 +232,15 @@ class Frontier:
             return int(connection.execute(query).scalar() or 0)
 
     @staticmethod
-    def told(store: EvidenceStore) -> str:
-        """The settings that the last crawl was given, as JSON."""
+    def told(store: EvidenceStore) -> dict[str, Any]:
+        """The settings that the last crawl was given, where they are not as by default."""
         with store.reading() as connection:
             mine = select(crawls.c.settings).where(crawls.c.command == "crawl")
             found = connection.execute(mine.order_by(crawls.c.id.desc()).limit(1)).scalar()
-        return found or "{}"
+        told: dict[str, Any] = json.loads(found or "{}")
+        return told
 
-    def resume(self) -> None:
+    def resume(self, settings: Mapping[str, Any]) -> None:
         """Queue again what was being asked for when the crawl stopped, and what may go on now.
 
         That is what was too deep, if the limit is another now, and what could not be decided.
@@ -256,7 +259,8 @@ class Frontier:
                 is_cut &= urls.c.depth <= self._depth
             queued = {"state": "queued", "reason": "", "rule": "", "line": 0}
             connection.execute(update(urls).where(mine & (again | is_cut)).values(queued))
-            connection.execute(update(crawls).where(crawls.c.id == self.crawl).values(ended=None))
+            goes_on = {"ended": None, "settings": json.dumps(settings)}
+            connection.execute(update(crawls).where(crawls.c.id == self.crawl).values(goes_on))
             return items
 
         self.store.write_blocking(job, None)

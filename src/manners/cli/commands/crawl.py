@@ -1,6 +1,5 @@
 """`manners crawl`: fetch whole sites, politely; watch it, stop it, go on with it."""
 
-import json as _json
 import signal
 import sys
 import threading
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
     from manners.crawler.pages import Crawled
     from manners.crawler.status import Status
     from manners.settings import Settings
-
-_NOT_KEPT = ("store", "cache", "proxy", "ca_file", "log_level", "log_format", "log_matches")
-"""Settings that are this run's own; and what may have a password in it is not written down."""
 
 
 def command(
@@ -151,9 +147,7 @@ def _run(
         if folder is not None and page.ok:
             saving.save(page.body, page.url, folder)
 
-    crawl = Crawl(
-        starts, settings, resume=resume, keep=keep if folder else None, told=_kept(settings)
-    )
+    crawl = Crawl(starts, settings, resume=resume, keep=keep if folder else None)
     watch, progress = watching.Watch(crawl, shown), render.Progress()
     with _interruptible(crawl), watch.live() if is_live else nullcontext():
         for page in crawl:
@@ -223,26 +217,12 @@ def _interruptible(crawl: "Crawl") -> Iterator[None]:
 # What a crawl was told, for when it goes on.
 
 
-def _kept(settings: "Settings") -> str:
-    from manners.settings import Settings
-
-    default = Settings().to_dict()
-    return render.as_json(
-        {
-            name: value
-            for name, value in settings.to_dict().items()
-            if value != default[name] and name not in _NOT_KEPT
-        }
-    )
-
-
 def _told(place: str) -> dict[str, Any]:
     from manners.crawler.frontier import Frontier
     from manners.evidence.store import EvidenceStore
 
     with EvidenceStore(place, create=False) as store:
-        found: dict[str, Any] = _json.loads(Frontier.told(store))
-    return found
+        return Frontier.told(store)
 
 
 # What is known without asking for a page.
