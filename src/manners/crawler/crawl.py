@@ -37,6 +37,8 @@ FINISHED, INTERRUPTED = "finished", "interrupted"
 """Why a crawl ended, besides what a budget says: nothing is left; somebody stopped it."""
 _BATCH, _LOW = 64, 16
 """URLs of a host that are leased at a time, and how few are left when more are."""
+_SITES = 10_000
+"""Sites whose robots.txt is remembered while the crawl runs."""
 _UNREAD = 256
 """Pages that wait for whoever reads them; then the crawl waits, too."""
 _LEAD = 0.05
@@ -239,7 +241,7 @@ class Crawl:
         client = self._client = AsyncClient(
             self._agent,
             # Where a redirect leads to is a URL of the frontier.
-            its.but(store=None, page_redirects=0),
+            its.but(store=None, page_redirects=0, cache_entries=max(its.cache_entries, _SITES)),
             budget=self.budget,
             evidence=store if its.store is not None else None,
             draw=self._draw,
@@ -472,8 +474,8 @@ class Crawl:
             pages = sum(url.kind == "page" for url in taken.urls)
             self.states["queued"] -= pages
             self.states["leased"] += pages
-            if taken.more_at is not None:
-                line.more_at = min(taken.more_at, line.more_at or taken.more_at)
+            if line.more_at is None:
+                line.more_at = taken.more_at
         except StoreError as error:
             self._fail(error)
         finally:
@@ -486,8 +488,6 @@ class Crawl:
         try:
             finished, page = await self._worker.work(url)
             self._note(await self._frontier.finish(finished))
-            if finished.state == "queued":
-                line.more_at = min(finished.not_before, line.more_at or finished.not_before)
             if page is not None:
                 self._pages.append(page)
                 self._news.set()
