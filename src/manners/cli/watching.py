@@ -23,8 +23,8 @@ _WIDE = 100
 class Watch:
     """What is known of a crawl while it runs."""
 
-    def __init__(self, crawl: "Crawl", starts: str) -> None:
-        self._crawl, self._starts = crawl, starts
+    def __init__(self, crawl: "Crawl") -> None:
+        self._crawl = crawl
         self._begun = time.monotonic()
         self._latest: list[str] = []
         self.pages = 0
@@ -49,9 +49,9 @@ class Watch:
         from rich.table import Table
         from rich.text import Text
 
-        head, *lines = self.lines()
-        parts: list[RenderableType] = [Text(head, "bold", overflow="ellipsis", no_wrap=True)]
-        parts += [Text(line, overflow="ellipsis", no_wrap=True) for line in lines]
+        parts: list[RenderableType] = [
+            Text(line, overflow="ellipsis", no_wrap=True) for line in self.lines()
+        ]
         hosts = self._crawl.view(_HOSTS).hosts
         if hosts:
             table = Table(box=None, pad_edge=False)
@@ -60,11 +60,13 @@ class Watch:
             for each in hosts:
                 table.add_row(*(Text(cell) for cell in _cells(each)))
             parts.append(table)
-        parts += [Text(line, "dim", overflow="ellipsis", no_wrap=True) for line in self._latest]
+        # The colours are ours; whatever a site could have said is escaped.
+        latest = [Text.from_ansi(line, overflow="ellipsis", no_wrap=True) for line in self._latest]
+        parts += latest
         return Group(*parts)
 
     def lines(self) -> list[str]:
-        """How far it is, in three lines."""
+        """How far it is, in two lines."""
         its, view = self._crawl.settings, self._crawl.view()
         seconds = max(time.monotonic() - self._begun, 0.001)
         states, rate = view.states, self.pages / seconds
@@ -77,7 +79,6 @@ class Watch:
             else (f"{view.running} under way, {rate:.1f} a second{soon}")
         )
         return [
-            f"crawling {self._starts}",
             f"pages    {states.get('done', 0):,} done, {states.get('failed', 0):,} failed,"
             f" {states.get('blocked', 0):,} blocked, {left:,} left; {doing}",
             f"budget   {view.pages:,} of {render.count(its.max_pages, 'page')},"

@@ -38,7 +38,7 @@ class Status(NamedTuple):
     statuses: dict[str, int]
     """Pages that were answered, by status; those without an answer by what went wrong."""
     sitemaps: int
-    """Sitemaps that were read, or tried."""
+    """Sitemaps that were read."""
     blocked: list[Blocked]
     """The most frequent reasons."""
     hosts: int
@@ -111,7 +111,7 @@ def _counted(connection: Connection, crawl: int, most: int) -> tuple[Any, ...]:
     reasons = select(*why, count).where(mine & (urls.c.state == "blocked")).group_by(*why)
     rows = connection.execute(reasons.order_by(count.desc(), *why).limit(most))
     sitemaps = select(count).where((urls.c.crawl == crawl) & (urls.c.kind == "sitemap"))
-    read = sitemaps.where(urls.c.state != "queued")
+    read = sitemaps.where(urls.c.status == 200)
     asked = select(func.count(distinct(urls.c.host)), func.sum(pages.c.bytes))
     joined = (urls.c.crawl == pages.c.crawl) & (urls.c.digest == pages.c.digest)
     hosts, size = connection.execute(

@@ -136,8 +136,9 @@ def _run(
 ) -> int:
     shown = printable(cut(" ".join(starts) or f"what {settings.store} has", 200))
     is_live = sys.stdout.isatty() and not json
-    if not is_live and not json:
-        print(f"crawling {shown} as {printable(settings.agent)}", flush=True)
+    if not json:  # before anything that takes its time
+        said = f"crawling {shown} as {printable(settings.agent)}"
+        print(render.styled(said, "bold"), flush=True)
     from manners.cli import saving, watching
     from manners.crawler.crawl import Crawl
 
@@ -148,14 +149,14 @@ def _run(
             saving.save(page.body, page.url, folder)
 
     crawl = Crawl(starts, settings, resume=resume, keep=keep if folder else None)
-    watch, progress = watching.Watch(crawl, shown), render.Progress()
+    watch, progress = watching.Watch(crawl), render.Progress()
     with _interruptible(crawl), watch.live() if is_live else nullcontext():
         for page in crawl:
             line = watch.add(page)
             if json:
                 progress.clear()
                 print(render.as_json(page.to_dict()), flush=True)
-                progress.say(watch.lines()[1])
+                progress.say(watch.lines()[0])
             elif not is_live:
                 print(line, flush=True)
     progress.clear()
