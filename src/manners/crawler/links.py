@@ -7,6 +7,7 @@ robots or for this one, in the header X-Robots-Tag.
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import islice
 from typing import Literal, NamedTuple
 
@@ -38,6 +39,9 @@ _CROWDED = re.compile(
     r"<[A-Za-z][^\s/>]*+(?:[\s/]*+[^\s/>][^\s/>=]*+"
     r"(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]*+)?+)?+){200}"
 ).search
+_NO_PATH = ("/", "\\", "\t", "\n", "\r")
+"""What may make a host of what follows the first slash."""
+_SHORT = 200
 _HTTP = ("https://", "http://")
 _BLANK = "".join(map(chr, range(33)))
 _LINE_ENDS = re.compile(r"[\t\n\r]+")
@@ -95,7 +99,7 @@ def extract(
     """
     bounded = _bounded(html[:MAX_HTML])
     tree = LexborHTMLParser(bounded)
-    resolve = _Base(url, tree).resolve
+    base = _Base(url, tree)
     pages: dict[str, str | None] = {}  # a page links to the same places again and again
     found: dict[tuple[str, Kind], Link] = {}
     is_cut = False
@@ -112,7 +116,7 @@ def extract(
             try:
                 target = pages[href]
             except KeyError:
-                target = pages[href] = _page(resolve(href), without_tracking)
+                target = pages[href] = base.page(href, without_tracking)
             if target is None:
                 continue
             key, nofollow = (target, kind), "nofollow" in rels
@@ -168,9 +172,9 @@ def _page(target: str, without_tracking: bool) -> str | None:
 class _Base:
     """What the links of a page are relative to: its URL, or what its first `base` makes of it."""
 
-    def __init__(self, url: str, tree: LexborHTMLParser) -> None:
+    def __init__(self, url: str, tree: LexborHTMLParser | None = None) -> None:
         self._set(url)
-        first = tree.css_first("base[href]")
+        first = None if tree is None else tree.css_first("base[href]")
         if first is not None:
             base = self.resolve(first.attributes["href"] or "")
             # HTML: one that is no place for relative links does not count.
@@ -184,6 +188,13 @@ class _Base:
         self._page = self._site + path
         self._here = self._page + query
         self._folder = self._site + path.rpartition("/")[0] + "/"
+
+    def page(self, href: str, without_tracking: bool) -> str | None:
+        """The page that a link leads to; None where it leads to none."""
+        # The pages of a site link to the same places, from its root more often than not.
+        if href[:1] == "/" and href[1:2] not in _NO_PATH and len(href) <= _SHORT:
+            return _from_root(self._site, href, without_tracking)
+        return _page(self.resolve(href), without_tracking)
 
     def resolve(self, href: str) -> str:
         """Where a link leads to (RFC 3986 section 5.2.2), its dot segments left as they are."""
@@ -215,6 +226,11 @@ class _Base:
         if href.startswith("?"):
             return self._page + href
         return self._folder + href if href else self._here
+
+
+@lru_cache(maxsize=16_384)
+def _from_root(site: str, href: str, without_tracking: bool) -> str | None:
+    return _page(_Base(f"{site}/").resolve(href), without_tracking)
 
 
 def _meta(tree: LexborHTMLParser, agent: str) -> list[tuple[str, str]]:
