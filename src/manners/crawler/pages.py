@@ -183,6 +183,7 @@ class Worker:
             not_before,
             hop.evidence_id,
             named=named,
+            targets=[each.url for each in named if not each.reason],
             pace=self._client.pace_of(url.host),
         )
 
