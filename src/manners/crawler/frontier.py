@@ -253,12 +253,13 @@ class Frontier:
             )
             is_cut = (urls.c.state == "blocked") & (urls.c.reason == DEPTH)
             if self._depth is not None:
-                too_deep = (urls.c.state == "queued") & (urls.c.depth > self._depth)
-                blocked = update(urls).where(mine & too_deep & (urls.c.kind == "page"))
-                connection.execute(blocked.values(state="blocked", reason=DEPTH))
                 is_cut &= urls.c.depth <= self._depth
             queued = {"state": "queued", "reason": "", "rule": "", "line": 0}
             connection.execute(update(urls).where(mine & (again | is_cut)).values(queued))
+            if self._depth is not None:
+                too_deep = (urls.c.state == "queued") & (urls.c.depth > self._depth)
+                blocked = update(urls).where(mine & too_deep & (urls.c.kind == "page"))
+                connection.execute(blocked.values(state="blocked", reason=DEPTH))
             goes_on = {"ended": None, "settings": json.dumps(settings)}
             connection.execute(update(crawls).where(crawls.c.id == self.crawl).values(goes_on))
             return items
@@ -453,7 +454,8 @@ class Frontier:
             if answer is not None:
                 targets = None
                 if self._depth is not None:
-                    targets = b"".join(bytes.fromhex(digest_of(each)) for each in item.targets)
+                    digests_of = (digest_of(clean(each)) for each in item.targets)
+                    targets = bytes.fromhex("".join(digests_of))
                 answers.append((self.crawl, digest, *map(clean, answer), targets))
             if item.pace is not None:
                 paces[item.url.host] = (self.crawl, item.url.host[:255], *item.pace)
