@@ -8,6 +8,7 @@ BIN := $(VENV)/bin
 
 demo: $(VENV)/installed
 	@$(BIN)/manners demo
+	@echo "The command is in $(BIN): type $(BIN)/manners."
 
 # The plain engine first, which says what is right; then everything with the kernel, if it is built.
 test: $(VENV)/tested
@@ -56,7 +57,7 @@ clean:
 $(VENV)/installed: pyproject.toml setup.py src/manners/robots/_kernel.pyx src/manners/robots/_arrow.pxi
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --editable '.[cli]'
+	$(BIN)/python -m pip install --quiet --editable '.[crawl]'
 	@touch $@
 
 $(VENV)/tested: $(VENV)/installed

@@ -2,6 +2,7 @@
 
 import math
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -198,6 +199,11 @@ def open_cache(settings: "Settings") -> "AsyncRobotsCache":
 
 STORE = "manners.db"
 """Where commands that fetch keep evidence, unless they are told otherwise."""
+
+
+def store_option(place: str) -> str:
+    """What to type behind a command for it to use this store; nothing where it does anyway."""
+    return "" if place == STORE else f" --store {shlex.quote(place)}"
 
 
 def open_client(settings: "Settings") -> "AsyncClient":

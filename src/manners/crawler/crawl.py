@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -154,7 +154,7 @@ class Crawl:
         finally:
             portal.run(self._leave())
 
-    async def __aiter__(self) -> AsyncIterator[Crawled]:
+    async def __aiter__(self) -> AsyncGenerator[Crawled, None]:
         await self._begin()
         try:
             while pages := await self._more():

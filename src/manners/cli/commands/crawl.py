@@ -134,7 +134,7 @@ def command(
 def _run(
     starts: list[str], settings: "Settings", resume: bool, output: Path | None, json: bool
 ) -> int:
-    shown = printable(cut(" ".join(starts) or f"what {settings.store} has", 200))
+    shown = printable(cut(" ".join(starts) or "what the store has", 200))
     is_live = sys.stdout.isatty() and not json
     if not json:  # before anything that takes its time
         said = f"crawling {shown} as {printable(settings.agent)}"
@@ -160,8 +160,7 @@ def _run(
             elif not is_live:
                 print(line, flush=True)
     progress.clear()
-    place = settings.store or inputs.STORE
-    status = _read(place, crawl.number)
+    status, place = _read(settings.store or inputs.STORE, crawl.number)
     if json:
         print(render.as_json({"crawl": status.to_dict()}))
     else:
@@ -171,13 +170,13 @@ def _run(
 
 def _next(status: "Status", crawl: "Crawl", place: str) -> Iterator[str]:
     """What to type next."""
-    where = "" if place == inputs.STORE else f" --store {printable(place)}"
+    where = printable(inputs.store_option(place))
     if crawl.is_cut:
         yield "there is more than there is room for: see max_found and max_sitemaps"
     if status.left:
         more = "" if "limit" not in status.ended else " with a higher --max-pages or --max-minutes"
         yield f"go on{more}: manners crawl --resume{where}"
-    yield f"check the evidence: manners evidence verify {printable(place)}"
+    yield f"check the evidence: manners evidence verify{where}"
 
 
 def _code(status: "Status", crawl: "Crawl") -> int:
@@ -229,12 +228,13 @@ def _told(place: str) -> dict[str, Any]:
 # What is known without asking for a page.
 
 
-def _read(place: str, crawl: int | None = None) -> "Status":
+def _read(place: str, crawl: int | None = None) -> "tuple[Status, str]":
+    """How a crawl stands, and its store as it may be shown."""
     from manners.crawler.status import status_of
     from manners.evidence.store import EvidenceStore
 
     with EvidenceStore(place, create=False) as store:
-        return status_of(store, crawl)
+        return status_of(store, crawl), store.place
 
 
 def _status(places: list[str], store: str | None, json: bool) -> int:
@@ -242,8 +242,7 @@ def _status(places: list[str], store: str | None, json: bool) -> int:
         raise inputs.Unusable("`crawl status` takes one store")
     from manners.cli import watching
 
-    place = places[0] if places else store or inputs.STORE
-    status = _read(place)
+    status, place = _read(places[0] if places else store or inputs.STORE)
     if json:
         print(render.as_json(status.to_dict()))
     else:

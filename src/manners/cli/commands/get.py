@@ -1,7 +1,6 @@
 """`manners get`: fetch pages, politely."""
 
 import re
-import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -149,7 +148,7 @@ def command(
 
 
 def _evidence_line(place: str) -> str:
-    option = "" if place == inputs.STORE else f" --store {shlex.quote(place)}"
+    option = inputs.store_option(place)
     return printable(f"evidence: {place}; check it with: manners evidence verify{option}")
 
 
