@@ -46,6 +46,7 @@ bench: $(VENV)/measured
 	$(BIN)/python -m benchmarks.client
 	$(BIN)/python -m benchmarks.evidence
 	$(BIN)/python -m benchmarks.discovery
+	$(BIN)/python -m benchmarks.crawl
 
 docs: $(VENV)/checked
 	$(BIN)/mkdocs serve
