@@ -165,12 +165,16 @@ class Crawl:
 
     def stop(self) -> None:
         """Ask for nothing more, finish what is under way, and end; from any thread."""
-        if self._loop is not None:
+        if self._loop is None:
+            self._reason = INTERRUPTED
+        else:
             self._loop.call_soon_threadsafe(self._end, INTERRUPTED)
 
     def abort(self) -> None:
         """End at once; what is under way is asked for again when the crawl is resumed."""
-        if self._loop is not None:
+        if self._loop is None:
+            self._reason = INTERRUPTED
+        else:
             self._loop.call_soon_threadsafe(self._cancel)
 
     def view(self, most: int = 20) -> View:
@@ -247,7 +251,7 @@ class Crawl:
             draw=self._draw,
         )
         hosts = scope if its.same_domain else None
-        self._worker = Worker(client, its.page_redirects, hosts, self._keep, self._draw)
+        self._worker = Worker(client, hosts, self._keep, self._draw)
         self._over = loop.create_future()
         ticker = asyncio.create_task(self._tick())
         try:
@@ -294,6 +298,7 @@ class Crawl:
             store,
             self.number,
             max_depth=its.max_depth,
+            redirects=its.page_redirects,
             most=its.max_found,
             sitemaps=its.max_sitemaps,
             judge=judge,
@@ -301,7 +306,7 @@ class Crawl:
         scope = {host(url) for url in self._starts}
         if self._is_resumed:
             frontier.resume(its.changed())
-            scope.update(map(host, frontier.named_from("start")))
+            scope.update(map(host, frontier.starts()))
             for url in frontier.named_from("link"):
                 traps.look(url)
             for (kind, state), number in frontier.states().items():
@@ -356,11 +361,8 @@ class Crawl:
 
     def _cancel(self) -> None:
         self._reason = self._reason or INTERRUPTED
-        if self._over is not None:
-            if not self._over.done():
-                self._over.set_result(None)
-        elif self._main is not None:
-            self._main.cancel()
+        if self._over is not None and not self._over.done():
+            self._over.set_result(None)
 
     # Who is asked next.
 
@@ -445,7 +447,10 @@ class Crawl:
             self._finish(FINISHED)
         elif self._ready and self._goes_on():
             at = self._ready[0][0]
-            if not is_busy and at - now > self.budget.seconds_left(now):
+            exceeded = None if is_busy or at <= now else self.budget.exceeded(now)
+            if exceeded is not None:
+                self._finish(str(exceeded))
+            elif not is_busy and at - now > self.budget.seconds_left(now):
                 self._finish("time limit: no host may be asked again before it")
             elif at > now and self._loop is not None:
                 self._timer = self._loop.call_later(min(at - now, 3_600.0), self._pump)

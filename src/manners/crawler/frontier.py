@@ -15,7 +15,7 @@ One process works on a crawl at a time.
 
 import json
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -32,10 +32,10 @@ DEPTH, NOFOLLOW, NOT_NAMED, OTHER_HOST = "depth", "nofollow", "not-named", "othe
 REDIRECT, TOO_MANY_HOPS = "redirect", "too-many-redirects"
 # How good a way to a URL is. What is blocked for one of these is so because of who named it, and
 # another may name it otherwise.
-_WAYS = {OTHER_HOST: 0, NOT_NAMED: 1, NOFOLLOW: 2, TOO_MANY_HOPS: 3, DEPTH: 4, "": 5}
+_WAYS = {NOT_NAMED: 0, NOFOLLOW: 1, OTHER_HOST: 2, TOO_MANY_HOPS: 3, DEPTH: 4, "": 5}
 _NONE = -1
-_KEPT = _WAYS[DEPTH]
-"""From here on a way counts for the depth."""
+_INSIDE, _KEPT = _WAYS[TOO_MANY_HOPS], _WAYS[DEPTH]
+"""From here on a way stays inside of the crawl; and from here on it counts for the depth."""
 
 
 class Named(NamedTuple):
@@ -113,6 +113,8 @@ class Finished(NamedTuple):
     """What it leads to and is not known to be known."""
     targets: Sequence[str] = ()
     """The URLs it leads to that may be followed, all of them."""
+    joins: str = ""
+    """A host that belongs to the crawl from now on."""
     pace: tuple[float, float] | None = None
     """The delay of its host, and when that may be asked again."""
 
@@ -139,8 +141,8 @@ class _Row:
     """What is known of a URL while it is looked at."""
 
     __slots__ = (
-        *("depth", "hops", "is_nearer", "is_settled", "kind", "named", "priority", "reason"),
-        *("rule", "state"),
+        *("by", "depth", "hops", "is_nearer", "is_new", "kind", "priority", "reason", "rule"),
+        "state",
     )
 
     def __init__(self, *known: Any) -> None:
@@ -152,10 +154,10 @@ class _Row:
         self.priority: float
         self.depth, self.hops, self.state, self.reason, self.kind, self.priority = known
         self.rule = ""
-        self.named: Named | None = None
-        """What named it, when it is new."""
-        self.is_nearer = self.is_settled = False
-        """What is new about it: the way to it; what is to become of it."""
+        self.is_new = self.is_nearer = False
+        """Whether it is not written yet; whether the way to it is."""
+        self.by: Named | None = None
+        """What settles anew what is to become of it."""
 
     @property
     def way(self) -> int:
@@ -182,12 +184,13 @@ class Frontier:
         crawl: int,
         *,
         max_depth: int | None = None,
+        redirects: int = 10,
         most: int = 1_000_000,
         sitemaps: int = 500,
         judge: Callable[[str, bool], tuple[str, str]] = lambda *_: ("", ""),
     ) -> None:
         self.store, self.crawl = store, crawl
-        self._depth, self._judge = max_depth, judge
+        self._depth, self._redirects, self._judge = max_depth, redirects, judge
         with store.reading() as connection:
             row = connection.execute(select(crawls).where(crawls.c.id == crawl)).first()
             if row is None:
@@ -331,6 +334,15 @@ class Frontier:
             rows = connection.execute(select(hosts).where(hosts.c.crawl == self.crawl))
             return {row.host: (row.delay, row.not_before) for row in rows}
 
+    def starts(self) -> Iterator[str]:
+        """The URLs that it began with, and where those redirect to, whatever became of them."""
+        with self.store.reading() as connection:
+            query = select(crawls.c.start).where(crawls.c.id == self.crawl)
+            yield from str(connection.execute(query).scalar() or "").split()
+            mine = (urls.c.crawl == self.crawl) & (urls.c.source == "start")
+            for (url,) in connection.execute(select(urls.c.url).where(mine)):
+                yield url
+
     def named_from(self, source: str) -> Iterator[str]:
         """The URLs of a source that are not blocked, one after the other."""
         mine = (urls.c.crawl == self.crawl) & (urls.c.source == source)
@@ -356,8 +368,8 @@ class Frontier:
             " WHERE crawl = ? AND digest {among}"
         )
         self._settled = sql(
-            "UPDATE urls SET depth = ?, hops = ?, state = ?, reason = ?, rule = ?, line = 0,"
-            " priority = ? WHERE crawl = ? AND digest = ?"
+            "UPDATE urls SET depth = ?, hops = ?, priority = ?, state = ?, reason = ?, rule = ?,"
+            " line = 0, source = ?, found_in = ? WHERE crawl = ? AND digest = ?"
         )
         self._nearer = sql(
             "UPDATE urls SET depth = ?, hops = ?, priority = ? WHERE crawl = ? AND digest = ?"
@@ -378,8 +390,7 @@ class Frontier:
             " (crawl, host) DO UPDATE SET delay = excluded.delay, not_before = excluded.not_before"
         )
         self._targets = sql(
-            "SELECT pages.digest, targets, reason FROM pages JOIN urls ON urls.crawl = pages.crawl"
-            " AND urls.digest = pages.digest WHERE pages.crawl = ? AND pages.digest {among}"
+            "SELECT digest, targets, location FROM pages WHERE crawl = ? AND digest {among}"
         )
         columns = ", ".join(Url._fields)
         self._lease = sql(
@@ -426,17 +437,27 @@ class Frontier:
             look.count(item.url.kind, "leased", item.state)
             if item.state == "queued":
                 look.hosts.add(item.url.host)
-            row = known.get(digest)
-            # It may have become less deep while it was being asked for.
-            nearer = 0 if row is None else row.depth - item.url.depth
-            if nearer and item.url.kind == "page":
+            row, named = known.get(digest), item.named
+            if row is not None and (row.depth, row.hops) != (item.url.depth, item.url.hops):
+                # The way to it has become shorter while it was being asked for.
                 shorter.append(digest)
-                named = [each._replace(depth=each.depth + nearer) for each in item.named]
-                look.name(connection, named)
-            else:
-                look.name(connection, item.named)
+                nearer, fewer = row.depth - item.url.depth, row.hops - item.url.hops
+                named = [
+                    each._replace(depth=each.depth + nearer, hops=each.hops and each.hops + fewer)
+                    for each in named
+                ]
+            look.name(connection, named)
+            if item.joins:
+                look.name(connection, self._outside(connection, item.joins))
         look.shorten(connection, shorter)
         return _told(look.write(connection), len(items))
+
+    def _outside(self, connection: Connection, name: str) -> list[Named]:
+        """What is known of a host and was not asked for because it is another one."""
+        mine = (urls.c.crawl == self.crawl) & (urls.c.host == name)
+        mine &= (urls.c.state == "blocked") & (urls.c.reason == OTHER_HOST)
+        columns = (urls.c.url, urls.c.source, urls.c.found_in, urls.c.depth, urls.c.priority)
+        return [Named(*row) for row in connection.execute(select(*columns).where(mine))]
 
     def _write(
         self, connection: Connection, items: Sequence[Finished], digests: Sequence[str]
@@ -507,50 +528,47 @@ class _Look:
             return
         frontier._room[named.kind] -= 1
         row = _Row(named.depth, named.hops, "blocked", "", named.kind, named.priority)
-        row.named = named
+        row.is_new = True
         self._rows[digest] = row
-        self._settle(row, named.url, self._reason(named), named)
+        self._settle(row, self._reason(named), named)
 
     def _reason(self, named: Named) -> str:
         """Why a URL is not to be fetched, going by this way to it."""
+        if named.reason:
+            return named.reason
+        if named.hops > self._of._redirects:
+            return TOO_MANY_HOPS
         limit = self._of._depth
         is_deep = limit is not None and named.depth > limit and named.kind == "page"
-        return DEPTH if not named.reason and is_deep else named.reason
+        return DEPTH if is_deep else ""
 
-    def _settle(self, row: _Row, url: str, reason: str, named: Named) -> None:
+    def _settle(self, row: _Row, reason: str, named: Named) -> None:
         """Queue a URL, or say why not: what it looks like counts before who names it."""
         why = rule = ""
         if named.kind == "page" and named.source != "start" and reason != OTHER_HOST:
             # What a site lists itself is no trap by its number, nor what is not asked for.
-            why, rule = self._of._judge(url, not reason and named.source == "link")
+            why, rule = self._of._judge(named.url, not reason and named.source == "link")
         row.reason, row.rule = (why, rule) if why else (reason, named.rule if reason else "")
-        row.state = "blocked" if row.reason else "queued"
+        row.state, row.by = "blocked" if row.reason else "queued", named
+        if not row.is_new and not row.reason:
+            self.count(row.kind, "blocked", "queued")
+            self.hosts.add(host(named.url))
 
     def _better(self, row: _Row, named: Named) -> bool:
-        """Note what is better about a way to a known URL; whether it is less deep by it."""
+        """Note what is better about a way to a known URL; whether that is shorter by it."""
         reason = self._reason(named)
         way, before = _WAYS.get(reason, _NONE), row.way
-        if way < _KEPT or before == _NONE:
-            if way > before != _NONE:
-                row.reason, row.rule, row.is_settled = reason, named.rule, True
+        if before == _NONE or way < min(before, _KEPT):
             return False
-        depth, hops = named.depth, named.hops
-        if before >= _KEPT:
+        depth, hops, priority = named.depth, named.hops, max(row.priority, named.priority)
+        if before >= _KEPT or way == before:
             depth, hops = min(depth, row.depth), min(hops, row.hops)
-        is_shorter = depth < row.depth and before == _WAYS[""]
-        priority = max(row.priority, named.priority)
+        is_shorter = depth < row.depth or hops < row.hops
         if (depth, hops, priority) != (row.depth, row.hops, row.priority):
             row.depth, row.hops, row.priority, row.is_nearer = depth, hops, priority, True
         if way > before:
-            self._settle_again(row, reason, named)
-        return is_shorter
-
-    def _settle_again(self, row: _Row, reason: str, named: Named) -> None:
-        self._settle(row, named.url, reason, named)
-        row.is_settled = True
-        if row.named is None and row.state == "queued":
-            self.count(row.kind, "blocked", "queued")
-            self.hosts.add(host(named.url))
+            self._settle(row, reason, named)
+        return is_shorter and before == _WAYS[""]
 
     def count(self, kind: str, before: str, now: str) -> None:
         """A page that was in one state is in another."""
@@ -558,48 +576,47 @@ class _Look:
             self.states[before] -= 1
             self.states[now] += 1
 
-    def shorten(self, connection: Connection, digests: Sequence[str]) -> None:
-        """Pages are less deep than was known: so is what they lead to."""
-        frontier, limit = self._of, self._of._depth
-        if limit is None:
-            return  # then it makes no difference
-        waiting = deque(digests)
+    def shorten(self, connection: Connection, digests: Iterable[str]) -> None:
+        """The way to some pages is shorter than was known: so is the way to what they lead to."""
+        frontier, waiting = self._of, list(dict.fromkeys(digests))
         while waiting:
-            among = list(dict.fromkeys(waiting))
-            waiting.clear()
-            values: Any = json.dumps(among) if frontier._is_sqlite else among
-            for digest, blob, reason in connection.exec_driver_sql(
-                frontier._targets, (frontier.crawl, values)
-            ).all():
-                depth = self._rows[digest].depth + (reason != REDIRECT)
-                targets = [blob[at : at + 16].hex() for at in range(0, len(blob or b""), 16)]
+            among: Any = json.dumps(waiting) if frontier._is_sqlite else waiting
+            waiting = []
+            found = connection.exec_driver_sql(frontier._targets, (frontier.crawl, among)).all()
+            for digest, blob, location in found:
+                at = self._rows[digest]
+                depth, hops = at.depth + 1, 0
+                targets = [
+                    blob[place : place + 16].hex() for place in range(0, len(blob or b""), 16)
+                ]
+                if location:
+                    depth, hops, targets = at.depth, at.hops + 1, [digest_of(location)]
                 rows = self.load(connection, targets)
                 for target in targets:
                     row = rows.get(target)
-                    if row is None or row.way < _KEPT or row.depth <= depth:
-                        continue
-                    row.depth, row.is_nearer = depth, True
-                    if row.state != "blocked":
+                    if row is not None and self._nearer(connection, row, target, depth, hops):
                         waiting.append(target)
-                    elif depth <= limit:
-                        self._reopen(connection, row, target)
 
-    def _reopen(self, connection: Connection, row: _Row, digest: str) -> None:
-        query = select(urls.c.url, urls.c.source, urls.c.found_in)
-        mine = (urls.c.crawl == self._of.crawl) & (urls.c.digest == digest)
-        found = connection.execute(query.where(mine)).first()
-        # One that is new itself is not written yet.
-        named = row.named if found is None else Named(*found, row.depth, kind=row.kind)
-        if named is None:
-            return
-        self._settle_again(row, "", named)
+    def _nearer(
+        self, connection: Connection, row: _Row, digest: str, depth: int, hops: int
+    ) -> bool:
+        """Note a shorter way to a URL; whether it leads on."""
+        if row.way < _INSIDE or (row.depth <= depth and row.hops <= hops):
+            return False
+        named = row.by or Named("", "link", "", depth)
+        if row.by is None and row.state == "blocked":  # it may be settled anew, for what it is
+            query = select(urls.c.url, urls.c.source, urls.c.found_in)
+            mine = (urls.c.crawl == self._of.crawl) & (urls.c.digest == digest)
+            named = Named(*connection.execute(query.where(mine)).one(), depth)
+        named = named._replace(depth=depth, hops=hops, reason="", rule="", kind=row.kind)
+        return self._better(row, named)
 
     def write(self, connection: Connection) -> Change:
         """Write it all down."""
         frontier, new, nearer, settled = self._of, [], [], []
         for digest, row in self._rows.items():
-            named = row.named
-            if named is not None:
+            named, way = row.by, (row.depth, row.hops, row.priority)
+            if row.is_new and named is not None:
                 frontier._seq += 1
                 name = host(named.url)
                 if row.kind == "page":
@@ -614,11 +631,11 @@ class _Look:
                         frontier._seq,
                     )
                 )
-            elif row.is_settled:
-                values = (row.depth, row.hops, row.state, row.reason, clean(row.rule), row.priority)
-                settled.append((*values, frontier.crawl, digest))
+            elif named is not None:
+                fate = (row.state, row.reason, clean(row.rule), named.source, clean(named.found_in))
+                settled.append((*way, *fate, frontier.crawl, digest))
             elif row.is_nearer:
-                nearer.append((row.depth, row.hops, row.priority, frontier.crawl, digest))
+                nearer.append((*way, frontier.crawl, digest))
         for statement, rows in (
             (frontier._insert, new),
             (frontier._settled, settled),

@@ -14,7 +14,6 @@ from manners.crawler.frontier import (
     NOT_NAMED,
     OTHER_HOST,
     REDIRECT,
-    TOO_MANY_HOPS,
     Answer,
     Finished,
     Named,
@@ -106,12 +105,11 @@ class Worker:
     def __init__(
         self,
         client: AsyncClient,
-        redirects: int,
         scope: set[str] | None,
         keep: Callable[[Crawled], object] | None,
         draw: Callable[[], float],
     ) -> None:
-        self._client, self._redirects, self._scope = client, redirects, scope
+        self._client, self._scope = client, scope
         self._keep, self._draw = keep, draw
         self._its = client.settings
         self._known: dict[str, tuple[bool, int]] = {}
@@ -148,7 +146,7 @@ class Worker:
         hop, attempts = page.hops[-1], url.attempts + 1
         state, reason, rule, line, not_before = "done", "", "", 0, 0.0
         named: list[Named] = []
-        is_tried_again = False
+        is_tried_again, joins = False, ""
         if not page.was_allowed:
             verdict, attempts = page.verdict, url.attempts
             pattern = verdict.rule.pattern if verdict.rule else ""  # the user's own has no line
@@ -163,6 +161,7 @@ class Worker:
                 state, reason = "failed", "redirect to what is no URL"
             else:
                 reason, named, attempts = REDIRECT, [target], url.attempts
+                joins = self._join(target)
                 if self._client.budget is not None and url.kind == "page":
                     self._client.budget.give_back()
                 if crawled is not None:
@@ -184,6 +183,7 @@ class Worker:
             hop.evidence_id,
             named=named,
             targets=[each.url for each in named if not each.reason],
+            joins=joins,
             pace=self._client.pace_of(url.host),
         )
 
@@ -198,16 +198,9 @@ class Worker:
             target = page_url(urljoin(url.url, location), without_tracking=self._its.drop_tracking)
         except (InvalidURL, ValueError):
             return None
-        source, reason = "redirect", ""
-        if url.source == "start":
-            # A site that redirects to another host, as to one with `www.` before it, lives there.
-            source = "start"
-            if self._scope is not None:
-                self._scope.add(host(target))
-        elif not self._is_inside(target):
-            reason = OTHER_HOST
-        if not reason and url.hops >= self._redirects:
-            reason = TOO_MANY_HOPS
+        # A site that redirects to another host, as to one with `www.` before it, lives there.
+        source = "start" if url.source == "start" else "redirect"
+        reason = "" if source == "start" or self._is_inside(target) else OTHER_HOST
         return Named(
             target,
             source,
@@ -218,6 +211,15 @@ class Worker:
             kind=url.kind,
             hops=url.hops + 1,
         )
+
+    def _join(self, named: Named) -> str:
+        """The host that belongs to the crawl by a redirect; empty where it did before."""
+        name = host(named.url)
+        if named.source != "start" or self._scope is None or name in self._scope:
+            return ""
+        self._scope.add(name)
+        self._known.clear()  # its URLs were another host's
+        return name
 
     def _is_inside(self, url: str) -> bool:
         return self._scope is None or host(url) in self._scope
@@ -271,10 +273,10 @@ class Worker:
                 del known[next(iter(known))]
             known[target] = (may, -depth)
             reason = rule = ""
-            if not self._is_inside(target):
-                reason, rule = OTHER_HOST, host(target)
-            elif not may:
+            if not may:
                 reason, rule = NOFOLLOW, nowhere or "rel=nofollow"
+            elif not self._is_inside(target):
+                reason, rule = OTHER_HOST, host(target)
             named.append(
                 Named(target, "link", page.final_url, depth, _PRIORITY, reason=reason, rule=rule)
             )

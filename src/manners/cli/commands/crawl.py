@@ -13,6 +13,7 @@ import typer
 from manners._text import cut, printable
 from manners.cli import INTERRUPTED, UNDECIDED, inputs, render
 from manners.errors import HostDeferred, SlotTimeout
+from manners.robots.verdict import Reason
 from manners.urls import host, page_url
 
 if TYPE_CHECKING:
@@ -126,6 +127,8 @@ def command(
         raise inputs.Unusable("where to begin? a URL is needed, or --resume")
     settings = settings.but(store=place)
     starts = [page_url(url) for url in urls or ()]
+    if dry_run and resume:
+        raise inputs.Unusable("--resume --dry-run: `manners crawl status` says what is left")
     if dry_run:
         return _dry_run(starts, settings, json)
     return _run(starts, settings, resume, output, json)
@@ -149,10 +152,12 @@ def _run(
             saving.save(page.body, page.url, folder)
 
     crawl = Crawl(starts, settings, resume=resume, keep=keep if folder else None)
-    watch, progress = watching.Watch(crawl), render.Progress()
+    watch, progress, warnings = watching.Watch(crawl), render.Progress(), inputs.Warnings()
     with _interruptible(crawl), watch.live() if is_live else nullcontext():
         for page in crawl:
             line = watch.add(page)
+            if page.state == "blocked":
+                warnings.about(page.verdict)
             if json:
                 progress.clear()
                 print(render.as_json(page.to_dict()), flush=True)
@@ -265,6 +270,8 @@ def _dry_run(starts: list[str], settings: "Settings", json: bool) -> int:
             except (HostDeferred, SlotTimeout) as error:
                 code, problem = UNDECIDED, str(error)
                 verdict = None
+            is_away = verdict is not None and verdict.reason is Reason.UNREACHABLE
+            code = UNDECIDED if is_away and code else code
             code = 0 if verdict is not None and (verdict.allowed or discovery.kept) else code
             delay = client.pace_of(host(start))[0]
             if verdict is not None and verdict.crawl_delay:
