@@ -77,6 +77,10 @@ VALUES: dict[str, tuple[Any, str, str]] = {
     "max_pages": (50, "50", "50"),
     "max_minutes": (1.5, "1.5", "1.5"),
     "budget_warning": (0.5, "0.5", "0.5"),
+    "source": ("links", "links", '"links"'),
+    "same_domain": (False, "false", "false"),
+    "max_depth": (4, "4", "4"),
+    "attempts": (5, "5", "5"),
     "max_urls": (50, "50", "50"),
     "max_found": (500, "500", "500"),
     "max_sitemaps": (5, "5", "5"),
@@ -181,6 +185,7 @@ def test_defaults_are_the_numbers_of_the_specification() -> None:
     assert (made.max_pages, made.max_minutes, made.cache_entries) == (200, 60.0, 128)
     assert (made.max_urls, made.max_found, made.max_sitemaps) == (10_000, 1_000_000, 500)
     assert (made.sitemap_depth, made.link_depth, made.drop_tracking) == (5, 1, False)
+    assert (made.source, made.same_domain, made.max_depth, made.attempts) == ("auto", True, None, 3)
     assert (made.trap_repeats, made.trap_length) == (3, 2_000)
     assert (made.trap_segments, made.trap_alike) == (20, 1_000)
     assert (made.concurrency_prefix, made.delay_prefix) == ("host_concurrency:", "host_delay:")

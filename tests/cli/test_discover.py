@@ -422,7 +422,7 @@ def test_a_host_that_is_to_be_left_alone(run: Run, site: Site) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--source", "map"], "--source is one of auto, sitemap, links, not 'map'"),
+        (["--source", "map"], "there are: 'auto', 'sitemap', 'links'"),
         (["--urls", "--json"], "--urls and --json contradict each other"),
         (["--max-urls", "0"], "max_urls"),
         (["--depth", "0"], "link_depth"),

@@ -96,6 +96,10 @@ StoreOption = Annotated[
         help="Where evidence is kept: a file, or postgresql://… (default manners.db).",
     ),
 ]
+SourceOption = Annotated[
+    str | None,
+    typer.Option("--source", metavar="NAME", help="Where to look: auto (both), sitemap, or links."),
+]
 RedactQueryOption = Annotated[
     bool | None, typer.Option("--redact-query", help="Leave the queries of URLs out of it.")
 ]

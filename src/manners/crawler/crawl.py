@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -220,8 +220,8 @@ class Crawl:
         """End, if it has not; whoever stops to look wants nothing more."""
         if self._main is not None and not self._main.done():
             self._cancel()
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait([self._main])
+            # Whoever leaves is not told any more what goes wrong.
+            await asyncio.gather(self._main, return_exceptions=True)
 
     async def _run(self) -> None:
         place = self.settings.store

@@ -32,7 +32,6 @@ from manners.sitemaps.parser import MAX_BYTES
 from manners.urls import host, origin, page_url, without_credentials
 
 Source = Literal["auto", "sitemap", "links"]
-SOURCES: tuple[Source, ...] = ("auto", "sitemap", "links")
 FALLBACK = "/sitemap.xml"
 """Where a sitemap is looked for when robots.txt names none."""
 

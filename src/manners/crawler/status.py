@@ -75,7 +75,7 @@ def status_of(store: EvidenceStore, crawl: int | None = None, most: int = 20) ->
         number,
         row.start,
         datetime.fromtimestamp(row.at / 1000, UTC).isoformat(timespec="seconds"),
-        row.ended or (RUNNING if _is_run(store, row.id) else KILLED),
+        row.ended or _going_on(store, row.id),
         row.seconds,
         states,
         statuses,
@@ -86,12 +86,14 @@ def status_of(store: EvidenceStore, crawl: int | None = None, most: int = 20) ->
     )
 
 
-def _is_run(store: EvidenceStore, crawl: int) -> bool:
+def _going_on(store: EvidenceStore, crawl: int) -> str:
+    """What there is to say of a crawl that has no end."""
     try:
-        with store.alone("crawl", crawl):
-            return False
+        with store.alone("crawl", crawl), store.reading() as connection:
+            query = select(crawls.c.ended).where(crawls.c.id == crawl)
+            return connection.execute(query).scalar() or KILLED  # or it has ended just now
     except StoreError:
-        return True
+        return RUNNING
 
 
 def _counted(connection: Connection, crawl: int, most: int) -> tuple[Any, ...]:

@@ -43,12 +43,7 @@ def command(
         int | None,
         typer.Option("--depth", metavar="N", help="How many links are followed one after another."),
     ] = None,
-    source: Annotated[
-        str | None,
-        typer.Option(
-            "--source", metavar="NAME", help="Where to look: auto (both), sitemap, or links."
-        ),
-    ] = None,
+    source: inputs.SourceOption = None,
     same_domain: Annotated[
         bool | None,
         typer.Option(

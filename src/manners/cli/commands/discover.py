@@ -22,12 +22,7 @@ _TOLD = (Reason.UNREACHABLE, Reason.UNAVAILABLE, Reason.STALE_COPY, Reason.TOO_L
 
 def command(
     url: Annotated[str, typer.Argument(metavar="URL", help="Any URL of the site.")],
-    source: Annotated[
-        str,
-        typer.Option(
-            "--source", metavar="NAME", help="Where to look: auto (both), sitemap, or links."
-        ),
-    ] = "auto",
+    source: inputs.SourceOption = None,
     max_urls: Annotated[
         int | None,
         typer.Option("--max-urls", metavar="N", help="How many URLs are kept (default 10000)."),
@@ -73,6 +68,7 @@ def command(
         config,
         like,
         page_timeout=timeout,
+        source=source,
         agent=agent,
         dialect=dialect,
         profile=profile,
@@ -88,11 +84,9 @@ def command(
         log_format=log_format,
     )
     from manners._portal import portal
-    from manners.crawler.discovery import SOURCES, Discovery
+    from manners.crawler.discovery import Discovery
     from manners.crawler.found import FoundUrls
 
-    if source not in SOURCES:
-        raise inputs.Unusable(f"--source is one of {', '.join(SOURCES)}, not {source!r}")
     if urls and json:
         raise inputs.Unusable("--urls and --json contradict each other")
     place = settings.store or inputs.STORE
@@ -101,7 +95,7 @@ def command(
     try:
         with FoundUrls(place) as found:
             keep = found.begin(url).add
-            discovery = Discovery(client, source, keep=keep, progress=_shown_by(progress))
+            discovery = Discovery(client, settings.source, keep=keep, progress=_shown_by(progress))
             _run(discovery, url)
     except (HostDeferred, SlotTimeout) as error:
         inputs.warn(str(error))

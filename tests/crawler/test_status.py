@@ -1,0 +1,227 @@
+"""How a crawl stands, as its store has it: on SQLite and on a real PostgreSQL."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from manners.crawler.crawl import Crawl
+from manners.crawler.frontier import Answer, Finished, Frontier, Named
+from manners.crawler.status import KILLED, RUNNING, Blocked, Status, status_of
+from manners.errors import StoreError
+from manners.evidence.store import EvidenceStore
+from tests.client.asking import run, settings, slow
+from tests.contracts.postgres import Postgres
+from tests.crawler.site import html
+from tests.faults.server import Call, Site, by_path, in_thread, page
+
+ROOT = Path(__file__).parents[2]
+SITE = "https://example.com"
+ANSWER = Answer(200, "", "text/html", 1000, "0" * 64, "", 2, "", 1.5, 0.25, 0.5, 0.3)
+New = Callable[[], str]
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Postgres]:
+    with Postgres("-c", "fsync=off") as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def new(request: pytest.FixtureRequest, tmp_path: Path) -> New:
+    """Makes a place where nothing is."""
+    if request.param == "postgresql":
+        server: Postgres = request.getfixturevalue("postgres")
+        return server.database
+    return lambda: str(tmp_path / f"{len(list(tmp_path.iterdir()))}.db")
+
+
+@pytest.fixture
+def store(new: New) -> Iterator[EvidenceStore]:
+    with EvidenceStore(new()) as made:
+        yield made
+
+
+async def finish(frontier: Frontier, **fates: tuple[Any, ...]) -> None:
+    """Finish pages: a state, a reason, and what more there is to say."""
+    hosts = await frontier.hosts_with_work()
+    leased = [each for name in hosts for each in (await frontier.take(name, 100, 1e9)).urls]
+    for each in leased:
+        name = each.url.rpartition("/")[2]
+        if name in fates:
+            state, reason, status, *rule = fates[name]
+            answer = ANSWER._replace(status=status) if state != "blocked" else None
+            finished = Finished(each, state, reason, *rule)
+            await frontier.finish(finished._replace(answer=answer))
+
+
+def link(path: str, kind: str = "page") -> Named:
+    return Named(f"{SITE}{path}" if path.startswith("/") else path, "link", "", 1, kind=kind)
+
+
+def test_everything_is_counted(store: EvidenceStore) -> None:
+    """Pages by state and status, why they are blocked, sitemaps, hosts, bytes."""
+
+    async def main() -> None:
+        names = ["a", "b", "gone", "moved", "away", "bad", "c1", "c2", "n", "left", "under-way"]
+        told = [link(f"/{name}") for name in names]
+        told += [link("https://other.example/o"), link("/s.xml", "sitemap")]
+        await frontier.add([*told, link("/later.xml", "sitemap")])
+        await finish(
+            frontier,
+            a=("done", "", 200),
+            b=("done", "", 200),
+            o=("done", "", 200),
+            gone=("done", "", 404),
+            moved=("done", "redirect", 301),
+            away=("failed", "timeout", None),
+            bad=("failed", "status 500", 500),
+            c1=("blocked", "rule-matched", None, "Disallow: /c", 3),
+            c2=("blocked", "rule-matched", None, "Disallow: /c", 3),
+            n=("blocked", "nofollow", None, "rel=nofollow"),
+            **{"s.xml": ("done", "", 200)},
+        )
+        await frontier.end("interrupted", 75.5)
+        hosts = await frontier.hosts_with_work()
+        for name in hosts:
+            await frontier.take(name, 1, 1e9)
+
+    frontier = Frontier(store, Frontier.begin(store, [f"{SITE}/", "https://other.example/"]))
+    run(main)
+    status = status_of(store)
+    assert (status.crawl, status.crawls) == (frontier.crawl, 1)
+    assert status.start == f"{SITE}/ https://other.example/"
+    assert status.began.endswith("+00:00")
+    assert (status.ended, status.seconds) == ("interrupted", 75.5)
+    assert status.states == {"done": 5, "failed": 2, "blocked": 3, "queued": 1, "leased": 1}
+    assert status.statuses == {"200": 3, "404": 1, "500": 1, "redirect": 1, "timeout": 1}
+    assert next(iter(status.statuses)) == "200"
+    assert (status.fetched, status.left) == (4, 2)
+    assert status.blocked == [
+        Blocked("rule-matched", "Disallow: /c", 3, 2),
+        Blocked("nofollow", "rel=nofollow", 0, 1),
+    ]
+    assert status.sitemaps == 1
+    assert (status.hosts, status.bytes) == (2, 8000)
+    told = json.loads(json.dumps(status.to_dict()))
+    assert told["blocked"][0] == {
+        "reason": "rule-matched",
+        "rule": "Disallow: /c",
+        "line": 3,
+        "number": 2,
+    }
+
+
+def test_only_the_most_frequent_reasons_are_told(store: EvidenceStore) -> None:
+    """Twenty, unless more are wanted."""
+
+    async def main() -> None:
+        await frontier.add([link(f"/{n}") for n in range(60)])
+        await finish(
+            frontier, **{str(n): ("blocked", f"reason {min(n, 40):02}", None) for n in range(60)}
+        )
+
+    frontier = Frontier(store, Frontier.begin(store, [f"{SITE}/"]))
+    run(main)
+    status = status_of(store)
+    assert len(status.blocked) == 20
+    assert status.blocked[0] == Blocked("reason 40", "", 0, 20)
+    assert len(status_of(store, most=50).blocked) == 41
+
+
+def test_the_last_crawl_is_told_or_any_other(store: EvidenceStore) -> None:
+    """By its number."""
+    with pytest.raises(StoreError, match="there is no crawl in it"):
+        status_of(store)
+    first = Frontier.begin(store, [f"{SITE}/1"])
+    second = Frontier.begin(store, [f"{SITE}/2"])
+    assert (status_of(store).crawl, status_of(store).crawls) == (second, 2)
+    assert status_of(store, first).start == f"{SITE}/1"
+    with pytest.raises(StoreError, match="there is no crawl 99 in it"):
+        status_of(store, 99)
+
+
+def test_an_empty_crawl_has_a_status(store: EvidenceStore) -> None:
+    """Of nothing."""
+    Frontier.begin(store, [f"{SITE}/"])
+    status = status_of(store)
+    assert (status.states, status.statuses, status.blocked) == ({}, {}, [])
+    assert (status.fetched, status.left, status.hosts, status.bytes) == (0, 0, 0, 0)
+    assert status.ended == KILLED
+
+
+def test_a_crawl_that_runs_says_so(new: New) -> None:
+    """While it runs, and to look does not disturb it; then it says why it ended."""
+
+    async def main() -> None:
+        looked = asyncio.Event()
+
+        async def last(call: Call) -> None:
+            await call.request()
+            await looked.wait()
+            await html()(call)
+
+        pages = {"/robots.txt": page(b""), **{f"/{n}": html(f"/{n + 1}") for n in range(5)}}
+        async with Site(by_path({**pages, "/5": last})) as site:
+            made = Crawl([site.url(path="/0")], settings(store=place))
+            seen = 0
+            async for _ in made:
+                seen += 1
+                if seen < 5:
+                    assert (await asyncio.to_thread(look)).ended == RUNNING
+                else:
+                    looked.set()
+            assert made.ended == "finished"
+        status = look()
+        assert (status.ended, status.fetched, status.left) == ("finished", 6, 0)
+
+    def look() -> Status:
+        with EvidenceStore(place, create=False) as store:
+            return status_of(store)
+
+    place = new()
+    run(main)
+
+
+CRAWL = """
+import sys
+from manners.crawler.crawl import crawl
+its = dict(store=sys.argv[2], allow_private=True, delay_least=0.0, delay_most=0.0)
+for page in crawl([sys.argv[1]], adaptive_factor=0.0, **its):
+    print(page.url, flush=True)
+"""
+
+
+def test_a_crawl_that_was_killed_says_so(new: New) -> None:
+    """It runs, it is killed, it goes on; what was leased then is left to be asked for."""
+    place = new()
+    pages = {"/robots.txt": page(b""), "/": html(*(f"/{n}" for n in range(30)))}
+    with in_thread(Site(by_path(pages, slow(0.2)))) as site:
+        with subprocess.Popen(
+            [sys.executable, "-c", CRAWL, site.url(), place],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdout
+            process.stdout.readline()
+            with EvidenceStore(place) as store:
+                assert status_of(store).ended == RUNNING
+            os.kill(process.pid, signal.SIGKILL)
+        with EvidenceStore(place) as store:
+            status = status_of(store)
+            assert status.ended == KILLED
+            assert status.states["leased"] > 0
+            assert status.left + status.states["done"] == 31
+            assert status_of(store).ended == KILLED  # looking changes nothing
+        again = Crawl([], settings(store=place, concurrency=20), resume=True)
+        assert len(list(again)) == status.left
+        with EvidenceStore(place) as store:
+            assert status_of(store).ended == "finished"
