@@ -479,16 +479,12 @@ class _Maker:
 
     def _hops(self, root: Page) -> None:
         """More redirects in a row than are followed; of two rows, a link leads into one, later."""
-        for has_short_cut in (False, True):
+        for late in (None, next(page for page in self.host.pages.values() if page.number == ALIKE)):
             before = self.page().url
             chain = [before := _redirect(self, before).url for _ in range(REDIRECTS + 3)]
             self.link(root, chain[-1])
-            if has_short_cut:
-                page = root
-                for _ in range(4):
-                    last, page = page, self.page()
-                    self.link(last, page.url)
-                self.link(page, chain[REDIRECTS // 2])
+            if late is not None:
+                self.link(late, chain[-4])
 
     def _tail(self) -> None:
         """What fails when nothing else is left to do: then nothing but patience delays it."""

@@ -307,7 +307,7 @@ class Crawl:
         if self._is_resumed:
             frontier.resume(its.changed())
             scope.update(map(host, frontier.starts()))
-            for url in frontier.named_from("link"):
+            for url in frontier.followed():
                 traps.look(url)
             for (kind, state), number in frontier.states().items():
                 self.states[state] += number if kind == "page" else 0

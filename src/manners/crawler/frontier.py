@@ -343,10 +343,11 @@ class Frontier:
             for (url,) in connection.execute(select(urls.c.url).where(mine)):
                 yield url
 
-    def named_from(self, source: str) -> Iterator[str]:
-        """The URLs of a source that are not blocked, one after the other."""
-        mine = (urls.c.crawl == self.crawl) & (urls.c.source == source)
-        query = select(urls.c.url).where(mine & (urls.c.state != "blocked"))
+    def followed(self) -> Iterator[str]:
+        """The URLs of links that were queued, whatever became of them."""
+        was_not = urls.c.reason.in_(_WAYS) | urls.c.reason.like("trap: %")
+        mine = (urls.c.crawl == self.crawl) & (urls.c.source == "link")
+        query = select(urls.c.url).where(mine & ~((urls.c.state == "blocked") & was_not))
         with self.store.reading() as connection:
             for (url,) in connection.execution_options(yield_per=1_000).execute(query):
                 yield url
