@@ -44,6 +44,7 @@ bench: $(VENV)/measured
 	$(BIN)/python -m benchmarks.retrieval
 	$(BIN)/python -m benchmarks.cache
 	$(BIN)/python -m benchmarks.client
+	$(BIN)/python -m benchmarks.politeness
 	$(BIN)/python -m benchmarks.evidence
 	$(BIN)/python -m benchmarks.discovery
 	$(BIN)/python -m benchmarks.crawl

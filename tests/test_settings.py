@@ -45,6 +45,7 @@ VALUES: dict[str, tuple[Any, str, str]] = {
     "ca_file": ("ca.pem", "ca.pem", '"ca.pem"'),
     "cache": ("cache.db", "cache.db", '"cache.db"'),
     "cache_entries": (7, "7", "7"),
+    "politeness": ("valkey://fleet.example/0", "valkey://fleet.example/0", '"valkey://fleet.example/0"'),
     "concurrency": (3, "3", "3"),
     "connections": (64, "64", "64"),
     "concurrency_prefix": ("slots:", "slots:", '"slots:"'),

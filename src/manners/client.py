@@ -18,7 +18,7 @@ from manners.errors import Broken, ClientClosed, HostDeferred, SlotLost
 from manners.net.http import Http, Stream
 from manners.net.messages import Get, Response, Unreachable
 from manners.page import STALE, Page, Way
-from manners.politeness.backends import Backend, Lease
+from manners.politeness.backends import Backend, Lease, open_backend
 from manners.politeness.backends.memory import MemoryBackend
 from manners.politeness.budget import Budget
 from manners.politeness.gate import Gate
@@ -42,7 +42,8 @@ class AsyncClient:
 
     `agent` decides verdicts; given here, it is also what requests introduce themselves as, unless
     `user_agent` says otherwise. Settings may be given as keywords, too. `budget` limits pages and
-    minutes; without one there is no limit. `on_decision` is told every verdict that a request
+    minutes; without one there is no limit. `politeness` is where start times and slots are shared
+    with others: an object, or `valkey://…`. `on_decision` is told every verdict that a request
     depends on.
 
         async with AsyncClient(agent="MyBot/1.0 (+https://example.com/bot)") as client:
@@ -55,7 +56,7 @@ class AsyncClient:
         settings: Settings | None = None,
         *,
         budget: Budget | None = None,
-        politeness: Backend | None = None,
+        politeness: str | Backend | None = None,
         evidence: "str | Path | EvidenceStore | None" = None,
         on_decision: Callable[[Verdict], None] | None = None,
         draw: Callable[[], float] = random.random,
@@ -84,10 +85,8 @@ class AsyncClient:
             connections=its.connections,
             keep_alive=True,
         )
-        if politeness is None:
-            hosts = self.settings.hosts.items()
-            own = {name: each.concurrency for name, each in hosts if each.concurrency is not None}
-            politeness = MemoryBackend(self._pace.concurrency, self._pace.lease, own)
+        where = its.politeness if politeness is None else politeness
+        politeness = self._opened(where) if where is None or isinstance(where, str) else where
         self._gate = Gate(politeness, self._pace, draw, places=its.connections)
         self._known: dict[str, _Host] = {}
         self.robots = AsyncRobotsCache(
@@ -100,6 +99,15 @@ class AsyncClient:
         """The robots.txt files that verdicts rest on."""
         self._own_name = self.robots.dialect.own_name(self.agent)
         self._open_evidence(its.store if evidence is None else evidence)
+
+    def _opened(self, politeness: str | None) -> Backend:
+        its, pace = self.settings, self._pace
+        hosts = its.hosts.items()
+        own = {name: each.concurrency for name, each in hosts if each.concurrency is not None}
+        if politeness is None:
+            return MemoryBackend(pace.concurrency, pace.lease, own)
+        prefixes = its.concurrency_prefix, its.delay_prefix
+        return open_backend(politeness, pace.concurrency, pace.lease, own, *prefixes)
 
     def _open_evidence(self, evidence: "str | Path | EvidenceStore | None") -> None:
         self.evidence: "EvidenceStore | None" = None  # noqa: UP037 (it is loaded below, if at all)
@@ -585,7 +593,7 @@ class Client:
         settings: Settings | None = None,
         *,
         budget: Budget | None = None,
-        politeness: Backend | None = None,
+        politeness: str | Backend | None = None,
         evidence: "str | Path | EvidenceStore | None" = None,
         on_decision: Callable[[Verdict], None] | None = None,
         **changes: Any,

@@ -7,6 +7,7 @@ A disallowed URL is a verdict, never an error: errors are for what could not be 
     ├── UnknownName     (also a LookupError)  a dialect, or another named part, that does not exist
     ├── MissingExtra    (also an ImportError) a part was chosen whose library is not installed
     ├── StoreError                            a file or a server that keeps things, and cannot
+    ├── PolitenessError                       nobody knows whether a host may be asked
     ├── SlotTimeout     (also a TimeoutError) all slots of a host were in use for too long
     ├── HostDeferred                          a host that is not to be asked for a while
     ├── BudgetExceeded                        no pages, or no minutes, are left
@@ -89,6 +90,21 @@ class StoreError(MannersError):
 
     def __str__(self) -> str:
         return f"{self.place!r}: {self.problem}"
+
+
+class PolitenessError(MannersError):
+    """The server that several processes share their politeness by cannot be asked: nobody starts.
+
+    >>> str(PolitenessError("valkey://localhost:6379/0", "Connection refused"))
+    "'valkey://localhost:6379/0': Connection refused; no host is asked until it answers again"
+    """
+
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(place, problem)
+        self.place, self.problem = place, problem
+
+    def __str__(self) -> str:
+        return f"{self.place!r}: {self.problem}; no host is asked until it answers again"
 
 
 class SlotTimeout(MannersError, TimeoutError):

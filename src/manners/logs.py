@@ -65,6 +65,11 @@ def limit_near(problem: str) -> None:
     _CLIENT.warning("%s", printable(problem))
 
 
+def waits(problem: str) -> None:
+    """Work waits for what does not answer."""
+    _CLIENT.warning("%s", printable(problem))
+
+
 def matched(verdict: Verdict) -> None:
     """A URL was matched against the rules of a file."""
     if not wants_matches():

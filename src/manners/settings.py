@@ -37,7 +37,10 @@ except ModuleNotFoundError:
 FILE = Path("manners.toml")
 PREFIX = "MANNERS_"
 _NOT_SETTINGS = ("MANNERS_PURE", "MANNERS_CFLAGS")  # of the engine and its build
-_OF_ONE_RUN = ("store", "cache", "proxy", "ca_file", "log_level", "log_format", "log_matches")
+_OF_ONE_RUN = (
+    *("store", "cache", "politeness", "proxy", "ca_file"),
+    *("log_level", "log_format", "log_matches"),
+)
 _MAX_FILE = 1024 * 1024
 _MAX_NAME, _MAX_PROBLEM = 100, 2000
 
@@ -163,6 +166,8 @@ class Settings(_Checked, frozen=True, kw_only=True):
     """Files held in memory."""
 
     # How fast.
+    politeness: str | None = None
+    """Where start times and slots are shared with other processes: valkey://…"""
     concurrency: Count = 2
     """Requests at a time for each host."""
     connections: Count = 256

@@ -8,6 +8,7 @@ import pty
 import re
 import select
 import signal
+import sqlite3
 import struct
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from manners.cli import main
 from manners.cli.saving import file_of
 from manners.evidence.store import EvidenceStore
 from tests.contracts.postgres import Postgres
+from tests.contracts.valkey import Valkey
 from tests.crawler.site import html, urlset
 from tests.evidence.places import execute
 from tests.faults.server import Call, Handler, Site, by_address, by_path, in_thread, page
@@ -472,6 +474,33 @@ def test_no_password_is_kept_or_shown(
 def postgres() -> Iterator[Postgres]:
     with Postgres("-c", "fsync=off") as made:
         yield made
+
+
+def test_politeness_is_shared_by_a_server(
+    run: Run, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it is away nothing is asked, and there is a word about it; then the crawl goes on."""
+    monkeypatch.setattr("manners.crawler.crawl._LATER", 0.1)
+    folder = tmp_path / "valkey"
+    folder.mkdir()
+    server = Valkey(folder)
+    ran = run("--max-minutes", "0.02", "--politeness", server.url, site.url(SHOP))
+    assert (ran.code, paths(site)) == (3, [])
+    assert f"'{server.url}'" in ran.err
+    assert "no host is asked until it answers again" in ran.err
+    server.start()
+    try:
+        os.kill(server.pid, signal.SIGSTOP)  # it is there, and says nothing
+        waking = threading.Timer(3.0, os.kill, (server.pid, signal.SIGCONT))
+        waking.start()
+        ran = run("--politeness", server.url, "--source", "links", site.url(SHOP))
+        waking.join()
+        assert (ran.code, paths(site)[0]) == (0, "/")
+        assert "no host is asked until it answers again" in ran.err
+    finally:
+        server.kill()
+    with sqlite3.connect("manners.db") as store:
+        assert "valkey" not in str(store.execute("SELECT settings FROM crawls").fetchall())
 
 
 def test_the_password_of_a_database_is_not_shown(run: Run, site: Site, postgres: Postgres) -> None:

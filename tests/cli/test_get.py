@@ -26,6 +26,7 @@ from manners.cli.saving import file_of, save
 from manners.evidence.record import engine
 from manners.evidence.replay import Replay
 from manners.evidence.store import EvidenceStore
+from tests.contracts.valkey import Valkey
 from tests.faults.server import Call, Handler, Site, by_path, in_thread, page
 
 ROBOTS = b"User-agent: *\nDisallow: /private/\nDisallow: /secret/\n"
@@ -980,3 +981,35 @@ def test_a_full_disk_stops_everything(run: Run, site: Site) -> None:
     asked = [f"robots_allowed {site.url(path=path)}" for path in pages(site)]
     assert len(asked) < 100
     assert set(asked) <= set(recorded())
+
+
+# Politeness that is shared.
+
+
+def test_politeness_can_be_shared(run: Run, site: Site, tmp_path: Path) -> None:
+    """What one run was told by a host, the next one keeps to."""
+    (tmp_path / "valkey").mkdir()
+    with Valkey(tmp_path / "valkey") as valkey:
+        assert run("--politeness", valkey.url, site.url(BUSY, "/later")).code == 1
+        ran = run("--politeness", valkey.url, site.url(BUSY, "/a"))
+        assert ran.code == 3
+        assert f"{BUSY} is not to be asked before 20" in ran.err
+        assert run(site.url(BUSY, "/a")).code == 0
+
+
+def test_without_the_server_that_it_is_shared_by_nothing_is_fetched(run: Run, site: Site) -> None:
+    """Every URL says so, and the password is not shown."""
+    place = "valkey://:secret@127.0.0.1:1/0"
+    ran = run("--politeness", place, site.url(path="/a"), site.url(path="/b"))
+    assert (ran.code, site.log) == (3, [])
+    assert [line.split()[0] for line in ran.lines] == ["failed"] * 2
+    assert "'valkey://127.0.0.1:1/0': Error" in ran.lines[0]
+    assert "no host is asked until it answers again" in ran.lines[0]
+    assert "secret" not in ran.out + ran.err
+
+
+@pytest.mark.parametrize("place", ["valkey://host:port/", "slots.db"])
+def test_a_place_for_politeness_that_is_none(run: Run, site: Site, place: str) -> None:
+    ran = run("--politeness", place, site.url(path="/a"))
+    assert (ran.code, site.log) == (2, [])
+    assert len(ran.err.splitlines()) == 1

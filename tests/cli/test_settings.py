@@ -126,11 +126,13 @@ def test_another_file_can_be_named(run: Any) -> None:
 def test_passwords_are_not_shown(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The address of a store or a proxy is shown without credentials."""
     monkeypatch.setenv("MANNERS_CACHE", "valkey://user:secret@store.example/0")
+    monkeypatch.setenv("MANNERS_POLITENESS", "valkeys://:secret@fleet.example/0")
     monkeypatch.setenv("MANNERS_PROXY", "http://user:secret@proxy.example:3128")
     for options in ([], ["--json"]):
         _, out, _ = run("settings", *options)
         assert "secret" not in out
         assert "store.example" in out
+        assert "fleet.example" in out
         assert "proxy.example" in out
 
 

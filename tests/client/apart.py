@@ -29,6 +29,10 @@ ROOT = Path(__file__).parents[2]
 BEAT = 0.005
 AFTERMATH = 0.04
 """Seconds that it takes to catch up after a standstill, and to notice it."""
+ON_THE_WAY = 0.5
+LATE = 0.020
+"""Seconds by which an arrival may come too early: the one before it may have been on its way for so
+long."""
 
 Standstill = tuple[float, float]
 """When it ended, and how long it was, not counting the work that was done meanwhile."""
@@ -41,6 +45,8 @@ class Apart:
         self.ports = ports
         self.log: list[Visit] = []
         self.standstills: list[Standstill] = []
+        self.standstills_of: dict[str, list[Standstill]] = {}
+        """Those of single clients, where there are several, by their User-Agent."""
 
     def url(self, address: str = "127.0.0.1", path: str = "/", port: int = 0) -> str:
         return f"http://{address}:{self.ports[port]}{path}"
@@ -56,15 +62,30 @@ class Apart:
     def early(self, address: str, delay: float) -> list[float]:
         """Seconds by which each arrival at a host was late, less than zero if it came too early.
 
-        It did not where the one before it was held up by the machine.
+        It did not where the one before it was held up by the machine; of several clients, where it
+        was held up itself, and should have been the one before.
         """
+        return self.early_of(self.at(address), delay)
+
+    def early_of(self, visits: list[Visit], delay: float) -> list[float]:
+        """The same for some of them."""
         return [
-            after.at - before.at - delay + self._held_up(before)
-            for before, after in pairwise(self.at(address))
+            after.at
+            - before.at
+            - delay
+            + self._held_up(before)
+            + max(self._on_the_way(before), self._on_the_way(after))
+            for before, after in pairwise(visits)
         ]
 
     def _held_up(self, visit: Visit) -> float:
         return sum(lost for ended, lost in self.standstills if abs(visit.at - ended) <= AFTERMATH)
+
+    def _on_the_way(self, visit: Visit) -> float:
+        """The same for one of several clients, whose start was given out elsewhere."""
+        its = self.standstills_of.get(visit.headers.get("user-agent", ""), ())
+        since, until = visit.at - ON_THE_WAY, visit.at + AFTERMATH
+        return sum(lost for ended, lost in its if since <= ended <= until)
 
     def most_at_once(self, address: str, grace: float = 0.005) -> int:
         """The most requests that a host had at a time.

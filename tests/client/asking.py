@@ -65,6 +65,25 @@ async def until(holds: Callable[[], object], seconds: float = 20.0) -> None:
             await asyncio.sleep(0.005)
 
 
+async def keep_busy(
+    tasks: int, seconds: float, fetch: Callable[[int], Coroutine[Any, Any, object]]
+) -> None:
+    """Let so many tasks fetch one page after the other, until the time is up."""
+
+    async def one(number: int) -> None:
+        while True:
+            await fetch(number)
+
+    async with asyncio.timeout(seconds + 60):
+        running = [asyncio.create_task(one(number)) for number in range(tasks)]
+        await asyncio.wait(running, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+        for task in running:
+            task.cancel()
+        results = await asyncio.gather(*running, return_exceptions=True)
+    failed = [each for each in results if not isinstance(each, asyncio.CancelledError)]
+    assert failed == []
+
+
 # Handlers.
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from email.utils import formatdate
 from time import time
 
-from tests.client.asking import rules, site, slow, to
+from tests.client.asking import rules, silence, site, slow, to
 from tests.faults.server import Call, by_address, by_path, page
 
 chance = random.Random(7)
@@ -45,6 +45,11 @@ async def mixed(call: Call) -> None:
         case _:
             await call.reply(200, b"x" * chance.choice((10, 1000, 100_000)))
 
+
+quick = site()
+"""All is open, and answered at once."""
+waiting = by_path({"/robots.txt": rules(), "/quick": page(b"hi")}, silence)
+"""Nothing is answered but what is quick."""
 
 # Hosts that say how fast.
 

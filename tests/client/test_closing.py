@@ -280,9 +280,11 @@ class Remote(MemoryBackend):
         await asyncio.sleep(0.01)
         return await super().reserve(host, delay, now, within)
 
-    async def take(self, host: str, now: float | None = None) -> Lease | float:
+    async def take(
+        self, host: str, now: float | None = None, delay: float | None = None
+    ) -> Lease | float:
         await asyncio.sleep(0.01)
-        taken = await super().take(host, now)
+        taken = await super().take(host, now, delay)
         await asyncio.sleep(0.01)
         return taken
 

@@ -5,39 +5,15 @@ Everything here is computed from the log of the server, which runs in a process 
 
 import asyncio
 import statistics
-from collections.abc import Awaitable, Callable
 from itertools import pairwise
 
 import pytest
 
 from manners import Page
-from tests.client.apart import apart, steady
-from tests.client.asking import asking, run
+from tests.client.apart import LATE, apart, steady
+from tests.client.asking import asking, keep_busy, run
 from tests.client.hosts import BUSY_WAITS, CLOSED, PATIENCE
 from tests.faults.server import Visit
-
-LATE = 0.020
-"""Seconds by which an arrival may come too early: the one before it may have been on its way for so
-long."""
-
-Fetch = Callable[[int], Awaitable[object]]
-
-
-async def keep_busy(tasks: int, seconds: float, fetch: Fetch) -> None:
-    """Let so many tasks fetch one page after the other, until the time is up."""
-
-    async def one(number: int) -> None:
-        while True:
-            await fetch(number)
-
-    async with asyncio.timeout(seconds + 60):
-        running = [asyncio.create_task(one(number)) for number in range(tasks)]
-        await asyncio.wait(running, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
-        for task in running:
-            task.cancel()
-        results = await asyncio.gather(*running, return_exceptions=True)
-    failed = [each for each in results if not isinstance(each, asyncio.CancelledError)]
-    assert failed == []
 
 
 @pytest.mark.parametrize(

@@ -5,20 +5,25 @@ which every backend has to keep exactly.
 """
 
 import asyncio
+import itertools
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from functools import partial
 from typing import Any, Protocol
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from manners.politeness.backends import Backend, Lease, NotBefore
+from manners.politeness.backends import Backend, Lease, NotBefore, open_backend
 from manners.politeness.backends.memory import MemoryBackend
+from tests.contracts.valkey import Valkey
 
 NOW = 1_800_000_000.0
 LEASE = 300.0
 HOST, OTHER = "example.com", "other.example"
+STANDSTILL = 60
+"""Seconds after which a test that stands still is ended; no promise depends on them."""
 
 Place = Callable[[], Backend]
 """Where slots and starts are kept: each call is one more backend on it, as of another process."""
@@ -30,10 +35,23 @@ class Places(Protocol):
     def __call__(self, concurrency: int = 2, own: Mapping[str, int] | None = None) -> Place: ...
 
 
-@pytest.fixture(scope="module", params=["memory"])
-def places(request: pytest.FixtureRequest) -> Places:
+@pytest.fixture(scope="module", params=["memory", "valkey"])
+def places(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Places]:
     """Empty places of one kind."""
-    return {"memory": _memory}[request.param]
+    if request.param == "memory":
+        yield _memory
+        return
+    with Valkey(tmp_path_factory.mktemp("valkey")) as server:
+        yield partial(_valkey, server.url, itertools.count())
+
+
+def _valkey(
+    url: str, numbers: Iterator[int], concurrency: int = 2, own: Mapping[str, int] | None = None
+) -> Place:
+    prefixes = [f"{name}:{next(numbers)}:" for name in ("slots", "times")]
+    return lambda: open_backend(url, concurrency, LEASE, own, *prefixes)
 
 
 def _memory(concurrency: int = 2, own: Mapping[str, int] | None = None) -> Place:
@@ -52,7 +70,7 @@ def run(place: Place, test: Callable[..., Coroutine[Any, Any, None]], number: in
             for backend in backends:
                 await backend.close()
 
-    asyncio.run(all_of_it())
+    asyncio.run(asyncio.wait_for(all_of_it(), STANDSTILL))
 
 
 async def taken(backend: Backend, now: float, host: str = HOST) -> Lease:
@@ -180,6 +198,21 @@ def test_whoever_takes_a_slot_in_time_moves_nothing(places: Places) -> None:
             await backend.release(await taken(backend, start))
 
     run(places(), test)
+
+
+def test_whoever_takes_a_slot_may_say_which_delay_is_theirs(places: Places) -> None:
+    """Others who have reserved meanwhile, with a delay of their own, do not shorten it."""
+
+    async def test(backend: Backend, other: Backend) -> None:
+        assert await backend.reserve(HOST, 5.0, NOW) == NOW
+        assert await other.reserve(HOST, 0.25, NOW) == NOW + 5
+        lease = await backend.take(HOST, NOW + 3, 5.0)
+        assert isinstance(lease, Lease)
+        assert await too_early(other, NOW + 5) == NOW + 8
+        assert isinstance(await other.take(HOST, NOW + 8, 0.25), Lease)
+        assert await too_early(backend, NOW + 8) == NOW + 8.25
+
+    run(places(), test, 2)
 
 
 # Slots.
@@ -329,7 +362,7 @@ def test_nothing_starts_during_a_penalty(places: Places) -> None:
 
     async def test(backend: Backend, other: Backend) -> None:
         assert await backend.reserve(HOST, 1.0, NOW) == NOW
-        await other.penalise(HOST, NOW + 30)
+        await other.penalise(HOST, NOW + 30, NOW)
         assert await too_early(backend, NOW) == NOW + 30
         assert await too_early(backend, NOW + 29.75) == NOW + 30
         assert await other.reserve(HOST, 1.0, NOW + 10) == NOW + 30
@@ -344,7 +377,7 @@ def test_a_penalty_is_never_shortened(places: Places) -> None:
 
     async def test(backend: Backend) -> None:
         for until in (10.0, 30.0, 20.0, -5.0):
-            await backend.penalise(HOST, NOW + until)
+            await backend.penalise(HOST, NOW + until, NOW)
         assert await backend.reserve(HOST, 1.0, NOW) == NOW + 30
         assert await too_early(backend, NOW) == NOW + 30
 
@@ -356,7 +389,7 @@ def test_a_penalty_is_for_the_time_slot_or_no_slot(places: Places) -> None:
 
     async def test(backend: Backend) -> None:
         lease = await taken(backend, NOW)
-        await backend.penalise(HOST, NOW + 30)
+        await backend.penalise(HOST, NOW + 30, NOW)
         assert await too_early(backend, NOW + 1) == NOW + 30
         assert await backend.renew(lease, NOW + 1) is not None
         assert await full(backend, NOW + 30) == NOW + 1 + LEASE
@@ -370,7 +403,7 @@ def test_a_penalty_counts_for_how_far_ahead_it_is(places: Places) -> None:
     """Beyond what is waited for, nothing is reserved."""
 
     async def test(backend: Backend) -> None:
-        await backend.penalise(HOST, NOW + 900)
+        await backend.penalise(HOST, NOW + 900, NOW)
         for _ in range(2):
             assert await backend.reserve(HOST, 1.0, NOW, 60.0) == NOW + 900
         assert await backend.reserve(HOST, 1.0, NOW + 840, 60.0) == NOW + 900
@@ -383,7 +416,7 @@ def test_a_penalty_that_is_over_changes_nothing(places: Places) -> None:
     """Nor does one that was over when it came."""
 
     async def test(backend: Backend) -> None:
-        await backend.penalise(HOST, NOW)
+        await backend.penalise(HOST, NOW, NOW)
         assert await backend.reserve(HOST, 1.0, NOW) == NOW
         await taken(backend, NOW)
         assert await backend.reserve(HOST, 1.0, NOW + 100) == NOW + 100
@@ -401,7 +434,7 @@ def test_hosts_have_nothing_to_do_with_each_other(places: Places) -> None:
         await backend.reserve(HOST, 50.0, NOW)
         await taken(backend, NOW)
         await full(backend, NOW + 50)
-        await backend.penalise(HOST, NOW + 900)
+        await backend.penalise(HOST, NOW + 900, NOW)
         for host in (OTHER, "example.com.", "www.example.com", "xexample.com", "*"):
             assert await backend.reserve(host, 1.0, NOW) == NOW
             await taken(backend, NOW, host)
@@ -453,7 +486,7 @@ def test_whatever_happens_slots_and_starts_are_kept_to(
             held = {token: lease for token, lease in held.items() if lease.until > now}
             mine = list(held.values())[which % len(held)] if held else ended[0]
             if verb == "penalise":
-                await backend.penalise(HOST, now + which)
+                await backend.penalise(HOST, now + which, now)
                 penalty = max(penalty, now + which)
             elif verb == "stale":
                 await backend.release(ended[which % len(ended)])
@@ -476,6 +509,63 @@ def test_whatever_happens_slots_and_starts_are_kept_to(
                 held[lease.token], earliest = lease, now + delay
 
     run(places(slots), test)
+
+
+ASKED = st.lists(st.tuples(QUARTERS, QUARTERS, st.none() | QUARTERS, st.booleans()), max_size=20)
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(ASKED)
+def test_beginning_is_reserving_and_taking(
+    places: Places, asked: list[tuple[float, float, float | None, bool]]
+) -> None:
+    """Where a backend can do both in one go, the same comes of it, and is left behind."""
+
+    async def test(backend: Backend) -> None:
+        if not (begin := getattr(backend, "begin", None)):
+            return
+        now, held = NOW, list[Lease]()
+        for later, delay, within, is_over in asked:
+            now += later
+            start = await backend.reserve(HOST, delay, now, within)
+            expected = NotBefore(start) if start > now else await backend.take(HOST, now, delay)
+            found = await begin(OTHER, delay, now, within)
+            assert type(found) is type(expected)
+            if isinstance(found, Lease) and isinstance(expected, Lease):
+                assert found == Lease(OTHER, found.token, expected.until)
+                held += found, expected
+            else:
+                assert found == expected
+            for lease in held if is_over else ():
+                await backend.release(lease)
+
+    run(places(), test)
+
+
+@pytest.mark.parametrize("rounds", range(12))
+def test_a_take_that_is_cancelled_leaves_no_slot_behind(places: Places, rounds: int) -> None:
+    """At whatever moment: all slots are free again, soon."""
+
+    async def test(backend: Backend) -> None:
+        await backend.reserve(HOST, 0.0)
+        tasks = [asyncio.create_task(_take(backend)) for _ in range(2)]
+        for _ in range(rounds):
+            await asyncio.sleep(0)
+        for task in tasks:
+            task.cancel()
+        for found in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(found, Lease):
+                await backend.release(found)
+        async with asyncio.timeout(STANDSTILL):
+            for _ in range(2):
+                while not isinstance(await backend.take(HOST), Lease):
+                    await asyncio.sleep(0.01)
+
+    run(places(), test)
+
+
+async def _take(backend: Backend) -> Lease | float:
+    return await backend.take(HOST)
 
 
 def test_without_a_time_it_is_the_backends_own(places: Places) -> None:
@@ -521,7 +611,7 @@ def test_hosts_that_nobody_needs_are_forgotten() -> None:
         abandoned = await taken(backend, NOW - LEASE, "abandoned.example")
         await backend.reserve("starts.example", 10_000.0, NOW)
         await backend.reserve("starts.example", 10_000.0, NOW)
-        await backend.penalise("penalised.example", NOW + 10_000)
+        await backend.penalise("penalised.example", NOW + 10_000, NOW)
         for number in range(30_000):
             host, now = f"{number}.example", NOW + number / 128
             assert await backend.reserve(host, 0.5, now) == now
@@ -546,7 +636,7 @@ def test_a_child_does_not_wait_for_its_parents_requests(
     async def test() -> None:
         await backend.reserve(HOST, 5.0, NOW)
         leases = [await taken(backend, NOW + 5 * number) for number in range(theirs)]
-        await backend.penalise(OTHER, NOW + 30)
+        await backend.penalise(OTHER, NOW + 30, NOW)
         monkeypatch.setattr("manners._forks.generation", 1)
         for number in (2, 3):
             await taken(backend, NOW + 5 * number)

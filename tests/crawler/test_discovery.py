@@ -760,9 +760,11 @@ class Noting(MemoryBackend):
         self.starts: list[float] = []
         self.most = self._held = 0
 
-    async def take(self, host: str, now: float | None = None) -> Lease | float:
+    async def take(
+        self, host: str, now: float | None = None, delay: float | None = None
+    ) -> Lease | float:
         now = time.time() if now is None else now
-        taken = await super().take(host, now)
+        taken = await super().take(host, now, delay)
         if isinstance(taken, Lease):
             self.starts.append(now)
             self._held += 1

@@ -844,10 +844,12 @@ def test_a_slot_that_comes_after_closing_is_given_back() -> None:
 
 
 def test_lines_that_nobody_stands_in_are_forgotten() -> None:
-    """Those with somebody in them, or under way, are not."""
+    """Those with somebody in them, or under way, are not; nor is what a host was promised."""
 
     async def test() -> None:
         scene = Scene(Pace(delay_least=0.0, delay_most=0.0))
+        await scene.gate.penalise("third.example", START + 900)
+        await scene.gate.leave(await scene.gate.enter("fourth.example", lambda _: 800.0))
         await scene.gate.penalise(OTHER, START + 50)
         tasks = [scene.go("running", 900), scene.go("waiting", host=OTHER)]
         await asyncio.sleep(1)
@@ -856,6 +858,8 @@ def test_lines_that_nobody_stands_in_are_forgotten() -> None:
             await scene.gate.leave(await scene.gate.enter(f"{number}.example", scene.pace.gap))
         assert len(scene.gate._lines) <= 10_000
         assert [scene.gate._lines[host] for host in (HOST, OTHER)] == busy
+        assert scene.gate.earliest("third.example") == START + 900
+        assert round(scene.gate.earliest("fourth.example") - START) == 800
         await all_of(*tasks)
         assert scene.starts == {"running": 0, "waiting": 50}
 

@@ -88,6 +88,14 @@ CacheOption = Annotated[
     str | None,
     typer.Option("--cache", metavar="FILE|URL", help="Where files are kept: a file, or valkey://…"),
 ]
+PolitenessOption = Annotated[
+    str | None,
+    typer.Option(
+        "--politeness",
+        metavar="URL",
+        help="Where slots and delays are shared with other processes: valkey://…",
+    ),
+]
 StoreOption = Annotated[
     str | None,
     typer.Option(

@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from manners import logs
 from manners._portal import portal
 from manners.client import AsyncClient
 from manners.crawler.frontier import Change, Finished, Frontier, Named, Url
@@ -26,6 +27,7 @@ from manners.errors import (
     ClientClosed,
     HostDeferred,
     InvalidURL,
+    PolitenessError,
     SlotTimeout,
     StoreError,
 )
@@ -44,7 +46,7 @@ _UNREAD = 256
 _LEAD = 0.05
 """Seconds for what has to be done before a request may start."""
 _LATER = 1.0
-"""Seconds after which a host is tried again whose slots are all in use."""
+"""Seconds after which a host is tried again whose slots are all in use, or nobody knows of."""
 _EVERY = 1.0
 """Seconds after which it is written down how long the crawl has been running."""
 
@@ -134,6 +136,8 @@ class Crawl:
         self._pushed = self._running = self._filling = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._spent: BudgetExceeded | None = None
+        self._is_away = False
+        """Whether those who share their politeness cannot be asked."""
         self._reason = ""
         self._error: BaseException | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -260,6 +264,7 @@ class Crawl:
             starts = [Named(url, "start", "", 0, 1.0) for url in self._starts]
             self._note(await frontier.add(starts))
             self._find(await frontier.hosts_with_work())
+            self.budget.run(time.time())
             self._pump()
             await self._over
         except asyncio.CancelledError:
@@ -492,6 +497,7 @@ class Crawl:
     async def _work(self, line: _Line, url: Url) -> None:
         try:
             finished, page = await self._worker.work(url)
+            self._is_away = False
             self._note(await self._frontier.finish(finished))
             if page is not None:
                 self._pages.append(page)
@@ -499,7 +505,10 @@ class Crawl:
         except HostDeferred as error:
             line.not_before = error.until
             line.urls.appendleft(url)
-        except SlotTimeout:
+        except (SlotTimeout, PolitenessError) as error:
+            if isinstance(error, PolitenessError) and not self._is_away:
+                logs.waits(str(error))  # once, until it has answered
+                self._is_away = True
             line.not_before = time.time() + _LATER
             line.urls.appendleft(url)
         except BudgetExceeded as error:

@@ -44,9 +44,13 @@ class Budget:
         """
         return self._minutes_before + (self._seconds + max(now - self._seen, 0.0)) / 60
 
+    def run(self, now: float) -> None:
+        """Let the minutes run, if they do not yet."""
+        self._seconds, self._seen = self._seconds + max(now - self._seen, 0.0), now
+
     def reserve(self, now: float) -> None:
         """Set a page aside, or raise `BudgetExceeded`, which says which limit it was."""
-        self._seconds, self._seen = self._seconds + max(now - self._seen, 0.0), now
+        self.run(now)
         minutes = self.minutes_used(now)
         exceeded = self.exceeded(now)
         if exceeded is not None:

@@ -3,13 +3,17 @@
 Whoever is first in a host's line reserves a start time, waits for it, and takes a slot; only then
 is the next one first. So starts are apart by what the host was promised, also when slots were
 scarce meanwhile, and no host's line stands in another's way.
+
+What was started here is known here, too: nobody asks the backend, or starts, before the time that
+follows from it. So a backend that has lost everything makes no host wait for less than it was
+promised, and one that is far away is asked once for each start that nobody else is in the way of.
 """
 
 import asyncio
 import random
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from manners import _forks
 from manners.errors import ClientClosed, HostDeferred, SlotTimeout
@@ -23,6 +27,8 @@ _LINES = 10_000
 
 Gap = Callable[[float], float]
 """Seconds to the next start, for a random draw from 0 to 1."""
+Begin = Callable[[str, float, float | None, float | None], Awaitable[Lease | float]]
+"""What a backend may have to reserve and take in one go."""
 
 
 class _Line:
@@ -60,6 +66,10 @@ class _Line:
     def is_full(self) -> bool:
         """Whether the first in line waits for a slot, not for a time."""
         return self._full_since >= 0
+
+    def is_needed(self, now: float) -> bool:
+        """Whether anything is known of the host that still counts."""
+        return self.is_led or self.running > 0 or max(self.earliest, self.penalty) > now
 
     def full(self, now: float) -> float:
         """Seconds for which all slots have been in use, all in all."""
@@ -133,7 +143,9 @@ class Gate:
         places: int = 256,
     ) -> None:
         self._backend, self._pace, self._draw, self._clock = backend, pace, draw, clock
+        self._begins: Begin | None = getattr(backend, "begin", None)
         self._lines: dict[str, _Line] = {}
+        self._room = _LINES
         self._fork = _forks.generation
         self._places = _Places(places)
         self._is_closed = False
@@ -154,31 +166,31 @@ class Gate:
             if self._is_closed:
                 raise ClientClosed
             apart = gap(self._draw())
-            if apart > line.gap:  # else somebody reserved a start and gave up: it is still there
-                within = self._pace.defer_beyond
-                line.start = await self._backend.reserve(host, apart, now, within)
-                line.gap = apart
-            start = line.start
+            if apart > line.gap:
+                line.gap = -1.0
+            else:  # somebody reserved a start and gave up: it is still there
+                apart = line.gap
             while not self._is_closed:
+                # A backend that has forgotten everything lets nobody start before this, either.
+                start = max(line.earliest, line.penalty, line.start if line.gap >= 0 else 0.0)
                 if start > now:
-                    answer = turn(self._pace, start, now)
-                    if isinstance(answer, Defer):
-                        line.gap = -1.0
-                        raise HostDeferred(host, answer.until)
-                    await self._sleep(line, answer.seconds)
-                    start = now  # it has been waited for
+                    await self._wait_until(line, host, start, now)
+                    now = start
                     continue
-                taken = await self._take(host)
+                taken = await self._take(line, host, apart)
                 if isinstance(taken, Lease):
                     line.running, line.gap = line.running + 1, -1.0
                     line.earliest = self._clock() + apart
                     if not self._is_closed:
                         return taken
                     await self.leave(taken)
-                elif isinstance(taken, NotBefore):
-                    start, now = taken, self._clock()
+                    continue
+                line.start, line.gap = 0.0, apart
+                if isinstance(taken, NotBefore):
+                    line.start = taken
                 else:
                     await self._wait_for_slot(line, host, taken, begun)
+                now = self._clock()
             raise ClientClosed
         finally:
             line.call_next()
@@ -222,7 +234,7 @@ class Gate:
         self.shut()
         await self._backend.close()
 
-    async def _take(self, host: str) -> Lease | float:
+    async def _take(self, line: _Line, host: str, apart: float) -> Lease | float:
         """A slot, and a place among all requests, or when to try again."""
         # The place comes first, and the slot counts as the start: nobody waits with a slot in hand.
         if self._places.are_taken:
@@ -232,11 +244,31 @@ class Gate:
         taken: Lease | float = 0.0
         try:
             if not self._is_closed:
-                taken = await self._backend.take(host)
+                taken = await self._begin(line, host, apart)
         finally:
             if not isinstance(taken, Lease):
                 self._places.leave()
         return taken
+
+    async def _begin(self, line: _Line, host: str, apart: float) -> Lease | float:
+        """A slot, for a start that is reserved now if none is."""
+        backend = self._backend
+        if line.gap < 0:
+            within = self._pace.defer_beyond
+            if self._begins is not None:
+                return await self._begins(host, apart, None, within)
+            line.start = await backend.reserve(host, apart, None, within)
+            line.gap = apart
+            if line.start > self._clock():
+                return NotBefore(line.start)
+        return await backend.take(host, None, apart)
+
+    async def _wait_until(self, line: _Line, host: str, start: float, now: float) -> None:
+        answer = turn(self._pace, start, now)
+        if isinstance(answer, Defer):
+            line.gap = -1.0
+            raise HostDeferred(host, answer.until)
+        await self._sleep(line, answer.seconds)
 
     async def _wait_for_slot(self, line: _Line, host: str, again: float, begun: float) -> None:
         now = self._clock()
@@ -277,10 +309,10 @@ class Gate:
         if self._fork != _forks.generation:  # those who wait are the parent's
             self._lines, self._fork = {}, _forks.generation
             self._places = _Places(self._places.number)
-        elif len(self._lines) >= _LINES:
-            self._lines = {
-                name: line for name, line in self._lines.items() if line.is_led or line.running
-            }
+        elif len(self._lines) >= self._room:
+            now = self._clock()
+            self._lines = {name: line for name, line in self._lines.items() if line.is_needed(now)}
+            self._room = max(_LINES, 2 * len(self._lines))
         return self._lines.setdefault(host, _Line())
 
 

@@ -3,19 +3,18 @@
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import urlsplit
 
+from manners import _valkey
 from manners.cache.backends import metadata, read_entry
 from manners.cache.entry import Entry
-from manners.errors import MissingExtra, StoreError
+from manners.errors import StoreError
 
-SCHEMES = ("redis", "rediss", "valkey", "valkeys")
+SCHEMES = _valkey.SCHEMES
 
 _PREFIX = "manners:robots:"
 _KEPT = 31 * 86_400
 """Seconds: no profile uses a copy that is older."""
 _SECONDS = 0.25
-_CONNECTIONS = 32
 # The newer is kept, whoever comes last. HSET is the first that writes: a server without memory
 # refuses it only there.
 _SAVE = """
@@ -36,28 +35,8 @@ class ValkeyBackend:
     """Entries in a server, a hash for each, which the server drops when they are too old."""
 
     def __init__(self, url: str, prefix: str = _PREFIX) -> None:
-        try:
-            from redis.asyncio import BlockingConnectionPool, Redis
-            from redis.asyncio.retry import Retry
-            from redis.backoff import NoBackoff
-            from redis.exceptions import RedisError
-        except ModuleNotFoundError:
-            raise MissingExtra("redis", "valkey") from None
-        self._error = RedisError
-        try:
-            self.place = _without_password(url)
-            pool = BlockingConnectionPool.from_url(
-                url.replace("valkey", "redis", 1) if url.startswith("valkey") else url,
-                max_connections=_CONNECTIONS,  # more questions than that wait for their turn
-                timeout=_SECONDS,
-                socket_timeout=_SECONDS,
-                socket_connect_timeout=_SECONDS,
-                # One more try, at once: a server that was restarted has closed our connections.
-                retry=Retry(NoBackoff(), 1),
-            )
-        except ValueError:  # which may have a password in it
-            raise StoreError(f"{url.partition('://')[0]}://…", "not a URL of a server") from None
-        self._server = Redis.from_pool(pool)
+        server = _valkey.Server(url, _SECONDS)
+        self.place, self._failures, self._server = server.place, server.failures, server.redis
         self._prefix = prefix
         self._save = self._server.register_script(_SAVE)
 
@@ -111,11 +90,5 @@ class ValkeyBackend:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except (self._error, OSError) as error:
+        except self._failures as error:
             raise StoreError(self.place, str(error) or type(error).__name__) from None
-
-
-def _without_password(url: str) -> str:
-    """The URL as it may be shown."""
-    host = urlsplit(url).netloc.rpartition("@")[2]
-    return f"{url.partition('://')[0]}://{host}{urlsplit(url).path}"

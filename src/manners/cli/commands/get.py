@@ -59,6 +59,7 @@ def command(
     timeout: inputs.PageTimeoutOption = None,
     user_agent: inputs.UserAgentOption = None,
     cache: inputs.CacheOption = None,
+    politeness: inputs.PolitenessOption = None,
     store: inputs.StoreOption = None,
     no_evidence: Annotated[
         bool, typer.Option("--no-evidence", help="Keep no evidence of what was decided.")
@@ -90,6 +91,7 @@ def command(
         allow_private=allow_private,
         user_agent=user_agent,
         cache=cache,
+        politeness=politeness,
         store=store,
         redact_query=redact_query,
         log_level=log_level,

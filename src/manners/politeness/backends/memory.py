@@ -53,7 +53,9 @@ class MemoryBackend:
             state.next_start, state.delay = start + delay, delay
         return start
 
-    async def take(self, host: str, now: float | None = None) -> Lease | float:
+    async def take(
+        self, host: str, now: float | None = None, delay: float | None = None
+    ) -> Lease | float:
         """A slot, or when to try again."""
         now = self._clock() if now is None else now
         state = self._hosts.get(host) or self._new(host, now)
@@ -70,7 +72,7 @@ class MemoryBackend:
             if len(leases) >= slots:
                 return min(leases.values())
         # Whoever starts late moves the next start: the host sees starts, not plans.
-        state.earliest = now + state.delay
+        state.earliest = now + (state.delay if delay is None else delay)
         state.next_start = max(state.next_start, state.earliest)
         token = next(self._tokens)
         leases[token] = until = now + self._lease
@@ -91,7 +93,7 @@ class MemoryBackend:
         state.leases[lease.token] = until = now + self._lease
         return lease._replace(until=until)
 
-    async def penalise(self, host: str, until: float) -> None:
+    async def penalise(self, host: str, until: float, now: float | None = None) -> None:  # noqa: ARG002 (there is one clock)
         """Let nothing start before a time."""
         state = self._hosts.setdefault(host, _Host())
         state.penalty = max(state.penalty, until)

@@ -1,0 +1,121 @@
+"""Clients in processes of their own, which share their politeness.
+
+    with apart("tests.client.hosts:mixed") as site:
+        with crew(4, site, valkey.url, hosts, 30.0) as workers:
+            for worker in workers:
+                worker.join()
+
+Each keeps asking the same hosts, with two tasks for each of them, and goes on when the server that
+they share is away. When it stood still comes back to the site, and is allowed for in its `early`.
+"""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from manners.errors import PolitenessError
+from tests.client.apart import ROOT, Apart, Standstill, steady
+from tests.client.asking import asking, keep_busy
+
+PATIENCE = 60
+"""Seconds that a process may take to start and to end; no promise depends on them."""
+PATHS = ("/", "/a")
+
+
+class Worker:
+    """A process that asks for pages, one of them after the other, with a task for each URL."""
+
+    def __init__(self, name: str, site: Apart, told: dict[str, Any]) -> None:
+        self.name, self._site, self._seconds = name, site, told["seconds"]
+        self.errors = 0
+        """How often nobody knew whether a host may be asked."""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", __name__, name, json.dumps(told)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def get_ready(self) -> None:
+        """Wait until it has loaded what it needs, and asked for a page."""
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == "ready\n"
+
+    def begin(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write("go\n")
+        self._process.stdin.flush()
+
+    def join(self) -> None:
+        """Wait until it has ended, well."""
+        told, _ = self._process.communicate(timeout=self._seconds + PATIENCE)
+        assert self._process.returncode == 0
+        seen = json.loads(told)
+        self.errors = seen["errors"]
+        self._site.standstills_of[self.name] = list(map(tuple, seen["standstills"]))
+
+    def kill(self) -> None:
+        """End it at once, if it still runs."""
+        if self._process.returncode is None:
+            self._process.kill()
+            self._process.communicate()
+
+
+@contextmanager
+def crew(
+    number: int, site: Apart, politeness: str, hosts: list[str], seconds: float, /, **settings: Any
+) -> Iterator[list[Worker]]:
+    """So many workers, who begin together and work for some seconds: `Bot0`, `Bot1` and so on."""
+    told = {
+        "first": site.url("127.0.9.9"),
+        "urls": [site.url(host, path) for path in PATHS for host in hosts],
+        "seconds": seconds,
+        "settings": {"politeness": politeness, **settings},
+    }
+    workers = list[Worker]()
+    try:
+        workers += [Worker(f"Bot{each}", site, told) for each in range(number)]
+        for worker in workers:
+            worker.get_ready()
+        for worker in workers:
+            worker.begin()
+        yield workers
+    finally:
+        for worker in workers:
+            worker.kill()
+
+
+async def work(
+    name: str, first: str, urls: list[str], seconds: float, settings: dict[str, Any]
+) -> None:
+    standstills: list[Standstill] = []
+    begun, errors = set[int](), 0
+
+    async with asking(name, **settings) as client, steady(standstills):
+
+        async def fetch(number: int) -> None:
+            nonlocal errors
+            if number not in begun:  # not all at once: so many connections take their time
+                begun.add(number)
+                await asyncio.sleep(0.02 * number)
+            try:
+                await client.get(urls[number])
+            except PolitenessError:
+                errors += 1
+                await asyncio.sleep(0.05)
+
+        with suppress(PolitenessError):
+            await client.get(first)
+        print("ready", flush=True)
+        await asyncio.to_thread(sys.stdin.readline)
+        await keep_busy(len(urls), seconds, fetch)
+    print(json.dumps({"standstills": standstills, "errors": errors}), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(work(sys.argv[1], **json.loads(sys.argv[2])))

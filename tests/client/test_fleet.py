@@ -1,0 +1,148 @@
+"""What hosts see of several processes that share their politeness by a real Valkey.
+
+Everything here is computed from the log of the server, which runs in a process of its own.
+"""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from manners.errors import PolitenessError
+from manners.settings import Settings
+from tests.client.apart import LATE, apart
+from tests.client.asking import asking, blocking, run
+from tests.client.fleet import PATIENCE, crew
+from tests.client.hosts import CLOSED
+from tests.client.hosts import PATIENCE as PAGE
+from tests.contracts.valkey import Valkey
+
+LEASE = 3.0
+"""Seconds; requests have to end before."""
+SHORT = {"lease": LEASE, "total_timeout": 2.5, "page_total_timeout": 2.5}
+
+
+@pytest.mark.parametrize(
+    "seconds", [30.0, pytest.param(300.0, marks=pytest.mark.soak)], ids=["30 s", "300 s"]
+)
+def test_no_host_sees_more_of_a_fleet_than_it_was_promised(seconds: float, tmp_path: Path) -> None:
+    """4 processes, 50 hosts: two requests at a time, the delay between any two, nothing closed."""
+    delays = {f"127.0.1.{number}": 0.35 + 0.007 * number for number in range(1, 51)}
+    names = list(delays)
+    settings = {
+        "hosts": {host: {"delay": delay} for host, delay in delays.items()},
+        "page_read_timeout": PAGE,
+        "page_total_timeout": PAGE * 2,
+    }
+
+    with (
+        Valkey(tmp_path) as valkey,
+        apart("tests.client.hosts:mixed") as site,
+        crew(4, site, valkey.url, names, seconds, **settings) as workers,
+    ):
+        for worker in workers:
+            worker.join()
+
+    assert [worker.errors for worker in workers] == [0] * 4
+    assert {visit.address for visit in site.log} >= set(names)
+    agents = [visit.headers["user-agent"] for visit in site.log]
+    assert min(agents.count(worker.name) for worker in workers) > len(agents) / 10  # all took part
+    assert [host for host in names if site.most_at_once(host) > 2] == []
+    early = [each for host, delay in delays.items() for each in site.early(host, delay)]
+    assert len(early) > 20 * seconds  # there was something to see
+    assert sorted(each for each in early if each < -LATE) == []
+    assert [path for path in site.paths if path.startswith(CLOSED)] == []
+
+
+def test_the_slots_of_a_process_that_was_killed_are_back(tmp_path: Path) -> None:
+    """Whoever waits for them has them when their leases are over, and not before."""
+    host = "127.0.1.1"
+
+    async def inherit() -> None:
+        patience = LEASE + 1.0
+        async with asking("Heir", politeness=valkey.url, slot_wait=patience, **SHORT) as client:
+            assert (await client.get(site.url(host, "/quick"))).ok
+
+    with (
+        Valkey(tmp_path) as valkey,
+        apart("tests.client.hosts:waiting") as site,
+        crew(1, site, valkey.url, [host], 60, **SHORT) as workers,
+    ):
+        until = time.monotonic() + PATIENCE
+        while valkey.command("ZCARD", f"host_concurrency:{{{host}}}") != b":2\r\n":
+            assert time.monotonic() < until
+            time.sleep(0.005)
+        workers[0].kill()
+        run(inherit)
+    theirs = [visit for visit in site.at(host) if visit.headers["user-agent"] == "Bot0"]
+    ours = [visit for visit in site.at(host) if visit.headers["user-agent"] == "Heir"]
+    assert [visit.path for visit in ours] == ["/robots.txt", "/quick"]
+    running = [visit.at for visit in theirs if visit.path != "/robots.txt"][-2:]
+    assert ours[0].at >= running[0] + LEASE - 0.5  # they have been on their way for some of it
+
+
+def test_a_server_that_is_away_stops_everybody_and_is_back(tmp_path: Path) -> None:
+    """No request without it; and when it has forgotten everything, each process knows its own."""
+    hosts, delay = [f"127.0.1.{number}" for number in range(1, 9)], 1.0
+    with (
+        Valkey(tmp_path) as valkey,
+        apart("tests.client.hosts:quick") as site,
+        crew(3, site, valkey.url, hosts, 12.0, delay_least=delay, delay_most=delay) as workers,
+    ):
+        time.sleep(3)
+        valkey.kill()
+        back = [time.monotonic()]
+        valkey.start()  # at once, within the delay
+        time.sleep(3)
+        valkey.kill()
+        gone = time.monotonic()
+        time.sleep(1.5)
+        back.append(time.monotonic())
+        valkey.start()
+        for worker in workers:
+            worker.join()
+
+    assert min(worker.errors for worker in workers) > 0
+    # Requests that had their slots may still have been on their way.
+    assert [visit.path for visit in site.log if gone + 0.5 < visit.at < back[1]] == []
+    for worker in workers:
+        for host in hosts:
+            visits = [it for it in site.at(host) if it.headers["user-agent"] == worker.name]
+            assert [each for each in site.early_of(visits, delay) if each < -LATE] == []
+        mine = [visit.at for visit in site.log if visit.headers["user-agent"] == worker.name]
+        assert max(mine) > back[1]
+    # Between all of them the delay is kept, but for those who met when everything was forgotten.
+    for host in hosts:
+        for since, end in ((0, back[0]), (back[0] + delay, gone), (back[1] + delay, float("inf"))):
+            visits = [visit for visit in site.at(host) if since <= visit.at < end]
+            assert visits
+            assert [each for each in site.early_of(visits, delay) if each < -LATE] == []
+
+
+def test_blocking_clients_share_it_too(tmp_path: Path) -> None:
+    """Given to a client, or in its settings."""
+    slow = {"delay_least": 0.3, "delay_most": 0.3}
+    with (
+        Valkey(tmp_path) as valkey,
+        apart("tests.client.hosts:quick") as site,
+        blocking("One", politeness=valkey.url, **slow) as one,
+        blocking("Two", settings=Settings(politeness=valkey.url), **slow) as two,
+    ):
+        for client in (one, two, one, two):
+            assert client.get(site.url()).ok
+    assert len(site.log) == 6
+    assert min(site.early("127.0.0.1", 0.3)) >= -LATE
+
+
+def test_without_a_server_a_client_asks_nobody() -> None:
+    """An error, and not a request: not for robots.txt either."""
+
+    async def work() -> None:
+        async with asking("MyBot", politeness="valkey://127.0.0.1:1/0") as client:
+            for path in ("/", "/a"):
+                with pytest.raises(PolitenessError, match="no host is asked"):
+                    await client.get(site.url(path=path))
+
+    with apart("tests.client.hosts:quick") as site:
+        run(work)
+    assert site.log == []
