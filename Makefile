@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check soak asan fuzz bench docs clean
+.PHONY: demo test check soak asan fuzz bench docs pictures browser clean
 
 demo: $(VENV)/installed
 	@$(BIN)/manners demo
@@ -51,6 +51,16 @@ bench: $(VENV)/measured
 
 docs: $(VENV)/checked
 	$(BIN)/mkdocs serve
+
+# The pictures in README.md and docs; they change only if what they show does.
+pictures: $(VENV)/tested browser
+	$(BIN)/python -m tests.pictures
+
+# Chromium, for tests of the report and for its picture; they are skipped where there is none.
+browser:
+	@command -v chromium >/dev/null || { command -v apt-get >/dev/null \
+	    && apt-get update --quiet && apt-get install --quiet --yes chromium; } \
+	    || { echo "Install Chromium with the packages of your system."; exit 1; }
 
 clean:
 	rm -rf $(VENV) build dist site *.egg-info src/*.egg-info

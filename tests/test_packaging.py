@@ -56,6 +56,7 @@ def test_a_wheel_has_the_kernel_and_no_sources_of_it(tmp_path: Path) -> None:
     assert any("_kernel" in name and name.endswith((".so", ".pyd")) for name in names)
     assert not [name for name in names if name.endswith((".c", ".pyx"))]
     assert "manners/py.typed" in names
+    assert "manners/crawler/picture/style.css" in names
     assert kernel_of(built) == "cython True"
 
 

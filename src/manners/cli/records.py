@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from manners._text import cut, printable
 from manners.cli import render
-from manners.errors import MannersError
 
 if TYPE_CHECKING:
     from manners.evidence.record import Record
@@ -78,27 +77,16 @@ class Shown(NamedTuple):
 
 def lines_around(record: "Record", body: bytes) -> list["Line"]:
     """The lines of a robots.txt around the one that decided, as the dialect counts them."""
-    from manners.cache.site import parsed
-    from manners.retrieval import profiles
-    from manners.robots import dialects
-    from manners.robots.lines import read_lines
+    from manners.evidence.replay import lines_of
 
-    said = record.metadata
     try:
-        outcome, at = said["outcome"], int(said["line"])
-        robots = parsed(
-            body,
-            outcome["charset"],
-            dialects.get(said["dialect"]),
-            outcome["url"],
-            profiles.get(said["profile"]),
-        )
-    except (KeyError, TypeError, ValueError, AttributeError, MannersError):
+        at = int(record.metadata["line"])
+    except (KeyError, TypeError, ValueError):
         return []
     if at < 1:
         return []
     found = []
-    for each in read_lines(robots.body, robots.dialect, robots.url):
+    for each in lines_of(record.metadata, body):
         if each.number > at + _AROUND:
             break
         if each.number >= at - _AROUND:

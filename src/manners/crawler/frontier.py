@@ -94,6 +94,8 @@ class Answer(NamedTuple):
     waited: float
     seconds: float
     delay: float
+    problems: str = "[]"
+    """What is wrong with a sitemap: JSON."""
 
 
 class Finished(NamedTuple):

@@ -1,6 +1,7 @@
 """The worker: asks for one URL of a crawl, and says what came of it and where it leads to."""
 
 import hashlib
+import json
 import time
 from collections.abc import Callable
 from typing import Any
@@ -32,7 +33,7 @@ _FIRST = 2.0
 _PRIORITY = 0.5  # what the protocol of sitemaps means where nothing is said
 _REMEMBERED = 16_384
 """URLs of which it is remembered that the frontier knows them: pages link to the same ones."""
-_MAX_TYPE, _MAX_RULE = 200, 500
+_MAX_TYPE, _MAX_RULE, _MAX_PROBLEMS = 200, 500, 20
 _NOTHING = Links()
 
 
@@ -305,11 +306,12 @@ class Worker:
         finished = self._judged(url, page, None)
         if page.was_allowed:
             hop = page.hops[-1]
-            problems = "; ".join(str(each) for each in sitemap.problems[:20])
+            # The last may tell why no more was read.
+            problems = [each._asdict() for each in sitemap.problems[-_MAX_PROBLEMS:]]
             finished = finished._replace(
                 answer=Answer(
                     page.status,
-                    problems or ("" if finished.reason == REDIRECT else page.cause),
+                    "" if finished.reason == REDIRECT else page.cause,
                     sitemap.form,
                     0,
                     "",
@@ -320,6 +322,7 @@ class Worker:
                     hop.waited,
                     hop.seconds,
                     self._client.pace_of(url.host)[0],
+                    json.dumps(problems),
                 )
             )
         if not read.entries:

@@ -1,6 +1,6 @@
 """Replay: every decision made again, from what its record says it rests on. Quiet."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from manners.cache.site import Site, decided, parsed
@@ -10,6 +10,7 @@ from manners.exclusions import Exclusions
 from manners.retrieval import profiles
 from manners.retrieval.outcome import Availability, Outcome
 from manners.robots import dialects
+from manners.robots.lines import Line, read_lines
 from manners.robots.policy import parse
 from manners.robots.verdict import Reason, Verdict
 
@@ -123,6 +124,25 @@ class Replay:
                 raise ValueError(f"the robots.txt {said['snapshot']} is missing")
             robots = parsed(body, grounds["charset"], dialect, grounds["url"], profile)
         return decided(outcome, profile, robots, nothing, None)
+
+
+def lines_of(said: Mapping[str, Any], body: bytes) -> Iterator[Line]:
+    """The lines of a robots.txt as they were read when it decided; `said` is the record's metadata.
+
+    What somebody changed until it cannot be read has none.
+    """
+    try:
+        outcome = said["outcome"]
+        robots = parsed(
+            body,
+            outcome["charset"],
+            dialects.get(said["dialect"]),
+            outcome["url"],
+            profiles.get(said["profile"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, MannersError):
+        return
+    yield from read_lines(robots.body, robots.dialect, robots.url)
 
 
 _DECISIVE = ("availability", "charset", "complete", "copy", "unreachable")

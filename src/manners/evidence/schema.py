@@ -131,6 +131,7 @@ pages = Table(
     Column("seconds", Float, nullable=False),
     Column("delay", Float, nullable=False),  # between requests to its host, then
     Column("targets", LargeBinary),  # digests of what it leads to, where depth is limited
+    Column("problems", Text, nullable=False, server_default="[]"),  # JSON: of a sitemap
 )
 
 # Where a crawl stands with each host: the delay in force, and when it may be asked again.

@@ -179,6 +179,7 @@ def _next(status: "Status", crawl: "Crawl", place: str) -> Iterator[str]:
         more = "" if "limit" not in status.ended else " with a higher --max-pages or --max-minutes"
         yield f"go on{more}: manners crawl --resume{where}"
     yield f"check the evidence: manners evidence verify{where}"
+    yield f"see it as a picture: manners report{where.replace(' --store', '', 1)}"
 
 
 def _code(status: "Status", crawl: "Crawl") -> int:

@@ -57,6 +57,7 @@ def upgrade() -> None:
         sa.Column("seconds", sa.Float, nullable=False),
         sa.Column("delay", sa.Float, nullable=False),
         sa.Column("targets", sa.LargeBinary),
+        sa.Column("problems", sa.Text, nullable=False, server_default="[]"),
     )
     op.create_table(
         "hosts",

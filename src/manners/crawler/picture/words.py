@@ -1,0 +1,129 @@
+"""Numbers, times and reasons as people read them. Quiet."""
+
+from datetime import UTC, datetime
+
+REASONS = {
+    "rule-matched": "A line of robots.txt disallows it",
+    "excluded": "Your own settings leave it out",
+    "other-host": "It is on another host",
+    "nofollow": "What names it says nofollow",
+    "depth": "More links away than are followed",
+    "not-named": "No sitemap names it",
+    "too-many-redirects": "Too many redirects lead to it",
+    "unreachable": "The robots.txt could not be reached",
+    "too-large": "The robots.txt is too large",
+    "invalid-url": "It is not a URL that can be asked for",
+    "trap: repeated-segment": "The same part of a path again and again",
+    "trap: too-long": "Longer than URLs are that people write",
+    "trap: too-deep": "More parts than paths have that people write",
+    "trap: too-many-alike": "Too many of the same form",
+}
+DECISIONS = {
+    "rule-matched": "the rule that matches",
+    "no-rule-matched": "no rule matches",
+    "no-group": "no group is for this agent",
+    "robots-txt-itself": "robots.txt is always allowed",
+    "excluded": "your own settings",
+    "unavailable": "there is no robots.txt",
+    "unreachable": "the robots.txt could not be reached",
+    "stale-copy": "an earlier copy of the robots.txt",
+    "not-respected": "your settings: robots.txt is not asked",
+    "too-large": "the robots.txt is too large",
+    "too-many-rules": "the robots.txt has too many rules",
+}
+PROBLEMS = {
+    "missing-colon": "no colon",
+    "misspelt-key": "misspelt",
+    "line-too-long": "too long",
+    "no-separator": "not a rule",
+    "rule-outside-group": "for nobody: no User-agent above it",
+    "bad-value": "a value that means nothing",
+    "nul": "cut at a NUL",
+    "not-utf8": "not UTF-8",
+    "no-leading-slash": "never matches: no / at the beginning",
+}
+
+
+def count(number: int, thing: str) -> str:
+    """So many things.
+
+    >>> count(1, "host"), count(1200, "page")
+    ('1 host', '1,200 pages')
+    """
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+
+
+def seconds(number: float) -> str:
+    """A short time.
+
+    >>> seconds(0.0042), seconds(0.35), seconds(1.234), seconds(75), seconds(7_300), seconds(2e5)
+    ('4 ms', '0.35 s', '1.2 s', '1 min 15 s', '2 h 1 min', '2 d 7 h')
+    """
+    if number < 59.5:
+        return _short(number)
+    whole = round(number)
+    if whole < 3_600:
+        return _both(whole // 60, "min", whole % 60, "s")
+    if whole < 86_400:
+        return _both(whole // 3_600, "h", whole % 3_600 // 60, "min")
+    return _both(whole // 86_400, "d", whole % 86_400 // 3_600, "h")
+
+
+def _short(number: float) -> str:
+    if 0 < number < 0.1:
+        return f"{number * 1000:.0f} ms"
+    digits = 2 if number < 0.995 else 1 if number < 9.95 else 0
+    text = f"{number:.{digits}f}"
+    return (text.rstrip("0").rstrip(".") if digits else text) + " s"
+
+
+def _both(number: int, unit: str, rest: int, part: str) -> str:
+    return f"{number} {unit}" + (f" {rest} {part}" if rest else "")
+
+
+def size(number: int) -> str:
+    """So many bytes.
+
+    >>> size(812), size(12_400_000)
+    ('812 bytes', '12.4 MB')
+    """
+    if number < 1_000:
+        return count(number, "byte")
+    power = 1
+    while number >= 999.5 * 1_000**power and power < len(_UNITS) - 1:
+        power += 1
+    value = number / 1_000**power
+    return f"{value:.{0 if value >= 99.5 else 1}f} {_UNITS[power]}"
+
+
+_UNITS = ("", "kB", "MB", "GB", "TB")
+
+
+def share(part: float, whole: float) -> str:
+    """A part of a whole.
+
+    >>> share(1, 3), share(1, 1_000), share(0, 0)
+    ('33 %', '< 1 %', '0 %')
+    """
+    if not part or not whole:
+        return "0 %"
+    found = 100 * part / whole
+    return "< 1 %" if found < 0.5 else f"{found:.0f} %"
+
+
+def moment(iso: str) -> str:
+    """A time in ISO 8601, in UTC.
+
+    >>> moment("2027-01-01T10:00:00+00:00")
+    '1 January 2027, 10:00:00 UTC'
+    """
+    try:
+        at = datetime.fromisoformat(iso).astimezone(UTC)
+    except ValueError:
+        return iso
+    return f"{at.day} {at:%B %Y, %H:%M:%S} UTC"
+
+
+def problem(name: str) -> str:
+    """What is wrong with a line, as people say it."""
+    return PROBLEMS.get(name, name)

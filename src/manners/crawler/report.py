@@ -1,0 +1,677 @@
+"""The report of a crawl: what happened, as plain values; `picture` makes a page of it.
+
+However large a crawl is, its report is not: what is counted is all of it, what is listed is cut.
+`report_of` reads a store as it is now, also while the crawl goes on.
+"""
+
+import json
+import shlex
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, and_, case, func, select
+
+from manners._text import cut
+from manners.crawler.frontier import REDIRECT
+from manners.crawler.status import Status, of_crawl, status_of
+from manners.crawler.timeline import Asked, Requests, TimeLine, Times
+from manners.errors import StoreError
+from manners.evidence.chain import Head
+from manners.evidence.record import without_query
+from manners.evidence.replay import lines_of
+from manners.evidence.schema import crawls, evidence, head, hosts, pages, snapshots, urls
+from manners.evidence.store import EvidenceStore
+from manners.settings import Settings
+
+ROWS = 200
+"""How many rows of a list are shown, unless somebody asks for more."""
+_REASONS = 40
+_SLOWEST, _AGENTS = 10, 5
+_TRAP = "trap: "
+_AROUND = 2
+"""Lines of a robots.txt before and after one that is shown for its own sake."""
+_SHOWN = 25
+"""Lines of a robots.txt that are shown for having decided, and as many for their problems."""
+_READ = 8_000_000
+"""Bytes of robots.txt files that are looked at in all: it takes a second or so."""
+_TEXT = 2_000
+"""Characters of anything that comes from elsewhere."""
+_AT_A_TIME = 1_000
+
+_JOINED = pages.join(urls, and_(urls.c.crawl == pages.c.crawl, urls.c.digest == pages.c.digest))
+
+T = TypeVar("T")
+
+
+class NoCrawl(StoreError):
+    """There is no such crawl in a store."""
+
+
+class Listing(NamedTuple, Generic[T]):
+    """The beginning of a list, and how long it is."""
+
+    total: int
+    rows: list[T]
+
+
+class Budget(NamedTuple):
+    """What a crawl may use, and has used."""
+
+    pages: int
+    max_pages: int
+    minutes: float
+    max_minutes: float
+
+
+class Fetched(NamedTuple):
+    """A page that was answered."""
+
+    url: str
+    status: int
+    title: str
+    type: str
+    bytes: int
+    seconds: float
+
+
+class Decision(NamedTuple):
+    """What was decided for the same reason, by the same line of the same robots.txt."""
+
+    allowed: bool
+    reason: str
+    rule: str
+    line: int
+    robots: str
+    """Where that robots.txt is; one of several, where it is the same for many sites."""
+    sites: int
+    sha256: str
+    number: int
+    record: int
+    """The number of the last record of it."""
+
+
+class FileLine(NamedTuple):
+    """A line of a robots.txt, how many URLs it has decided, and what is wrong with it."""
+
+    number: int
+    text: str
+    allowed: int
+    blocked: int
+    problems: list[str]
+
+
+class RobotsFile(NamedTuple):
+    """A robots.txt that decided, or that there was none."""
+
+    url: str
+    sites: int
+    """How many had the very same."""
+    outcome: str
+    sha256: str
+    bytes: int | None
+    """None where there is no file."""
+    decisions: int
+    problems: int
+    is_read: bool
+    """Whether it was looked at; there may be too many for that."""
+    lines: list[FileLine]
+    """Those that decided most, or have problems, with what stands around them."""
+
+
+class RobotsProblem(NamedTuple):
+    """What is wrong with a line of a robots.txt."""
+
+    url: str
+    line: int
+    text: str
+    problems: list[str]
+
+
+class Out(NamedTuple):
+    """A URL that was not asked for, or not to be."""
+
+    url: str
+    rule: str
+    line: int
+    found_in: str
+    depth: int
+
+
+class Reason(NamedTuple):
+    """URLs that were not asked for, for the same reason."""
+
+    reason: str
+    number: int
+    urls: list[Out]
+
+
+class Failed(NamedTuple):
+    """A page that was asked for in vain."""
+
+    url: str
+    reason: str
+    status: int | None
+    attempts: int
+
+
+class SitemapProblem(NamedTuple):
+    """What is wrong with a sitemap."""
+
+    problem: str
+    detail: str
+    line: int
+
+
+class SitemapRead(NamedTuple):
+    """A sitemap that was read, or tried."""
+
+    url: str
+    found_in: str
+    state: str
+    reason: str
+    status: int | None
+    form: str
+    entries: int
+    problems: list[SitemapProblem]
+
+
+class HostRow(NamedTuple):
+    """What was asked of a host."""
+
+    host: str
+    requests: int
+    bytes: int
+    seconds: float
+    """How long it took to answer, on average."""
+    shortest: float | None
+    """The shortest time from one start to the next."""
+    delay: float | None
+    """The last that was in force; drawn anew for each request, it is the middle."""
+    until: float
+    """Since when it may be asked again, in seconds since the epoch."""
+
+
+class Proof(NamedTuple):
+    """The evidence of it."""
+
+    decisions: int
+    """Those of this crawl that are on record."""
+    missing: int
+    """Those whose record was pruned, or cannot be read."""
+    head: str
+    verify: str
+    """What to type to verify the chain up to this very record."""
+
+
+class Report(NamedTuple):
+    """What happened in a crawl."""
+
+    made: str
+    version: str
+    store: str
+    status: Status
+    agents: list[str]
+    told: dict[str, Any]
+    """The settings that are not as by default."""
+    budget: Budget
+    timeline: TimeLine
+    times: Times
+    slowest: list[Fetched]
+    decisions: Listing[Decision]
+    robots: Listing[RobotsFile]
+    problems: Listing[RobotsProblem]
+    blocked: list[Reason]
+    traps: list[Reason]
+    failed: Listing[Failed]
+    pages: Listing[Fetched]
+    sitemaps: Listing[SitemapRead]
+    hosts: Listing[HostRow]
+    proof: Proof
+    rest: str
+    """What to type for lists that are not cut."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain values, ready for JSON."""
+        made: dict[str, Any] = _plain(self)
+        return made
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        named: dict[str, Any] = value._asdict()  # type: ignore[attr-defined]
+        return {name: _plain(each) for name, each in named.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return value
+
+
+def report_of(
+    store: EvidenceStore, crawl: int | None = None, *, rows: int = ROWS, redact: bool = False
+) -> Report:
+    """What happened in a crawl; without a number, in the last one of a store.
+
+    With `redact`, or where the crawl was told so, the queries of URLs are left out.
+
+        with EvidenceStore("manners.db", create=False) as store:
+            report = report_of(store)
+            print(report.status.fetched, report.times.median)
+    """
+    _look_for(store, crawl)
+    status = status_of(store, crawl)
+    with store.reading() as connection:
+        return _Reader(connection, store, status, rows, redact).read()
+
+
+def _look_for(store: EvidenceStore, crawl: int | None) -> None:
+    """Say what there is instead, where there is no such crawl."""
+    with store.reading() as connection:
+        found = [tuple(row) for row in connection.execute(select(crawls.c.id, crawls.c.command))]
+    numbers = [number for number, command in found if command == "crawl"]
+    if not numbers:
+        only = ", only what `manners discover` found" if found else ""
+        raise NoCrawl(store.place, f"there is no crawl in it{only}; `manners crawl` makes one")
+    if crawl is not None and crawl not in numbers:
+        what = "is a discovery" if (crawl, "discover") in found else "is not in it"
+        there = ", ".join(map(str, numbers[-10:]))
+        raise NoCrawl(store.place, f"crawl {crawl} {what}; the latest are: {there}")
+
+
+class _Outcome(msgspec.Struct):
+    """What a record says about the retrieval of a robots.txt; anything else is left unread."""
+
+    url: str = ""
+    availability: str = ""
+    note: str = ""
+    charset: str = ""
+    copy: bool = False
+
+
+class _Said(msgspec.Struct):
+    """What a record says."""
+
+    allowed: bool
+    reason: str
+    line: int
+    agent: str
+    dialect: str
+    profile: str
+    matched: str | None = msgspec.field(default=None, name="matchedRule")
+    snapshot: str | None = None
+    outcome: _Outcome | None = None
+
+
+class _Group:
+    """Decisions that have the same grounds, while they are counted."""
+
+    __slots__ = ("number", "record", "said", "sites")
+
+    def __init__(self, said: _Said) -> None:
+        self.said = said
+        self.number = self.record = 0
+        self.sites: set[str] = set()
+
+
+class _Decisions:
+    """Takes in records, and counts what decided."""
+
+    def __init__(self) -> None:
+        self.rules: dict[tuple[object, ...], _Group] = {}
+        self.files: dict[tuple[object, ...], _Group] = {}
+        """By the robots.txt that they rest on, or by why there is none."""
+        self.agents: Counter[str] = Counter()
+        self.number = 0
+        self.missing = 0
+        self._read = msgspec.json.Decoder(_Said).decode
+
+    def add(self, record: int, text: str | None) -> None:
+        """A decision: the number of its record, and what that says."""
+        try:
+            said = self._read(text or "")
+        except (msgspec.MsgspecError, UnicodeError):
+            self.missing += 1  # it was pruned, or somebody has changed it
+            return
+        self.number += 1
+        self.agents[said.agent] += 1
+        # What no line has decided is the same, whatever the file.
+        file = (said.snapshot, said.dialect) if said.line else None
+        _count(self.rules, (said.allowed, said.reason, said.matched, said.line, file), said, record)
+        outcome = said.outcome
+        if outcome is not None:
+            grounds = (outcome.availability, outcome.note, outcome.charset)
+            _count(self.files, (said.snapshot, said.dialect, said.profile, *grounds), said, record)
+
+    def lines(self) -> dict[tuple[str | None, str], dict[int, tuple[int, int]]]:
+        """By file and dialect: how many URLs each line has allowed, and how many blocked."""
+        found: dict[tuple[str | None, str], dict[int, tuple[int, int]]] = {}
+        for each in self.rules.values():
+            its = each.said
+            if its.line:
+                lines = found.setdefault((its.snapshot, its.dialect), {})
+                allowed, blocked = lines.get(its.line, (0, 0))
+                more = (each.number, 0) if its.allowed else (0, each.number)
+                lines[its.line] = (allowed + more[0], blocked + more[1])
+        return found
+
+
+def _count(
+    groups: dict[tuple[object, ...], _Group], key: tuple[object, ...], said: _Said, record: int
+) -> None:
+    group = groups.get(key)
+    if group is None:
+        group = groups[key] = _Group(said)
+    group.number += 1
+    group.record = max(group.record, record)
+    if said.outcome is not None:
+        group.sites.add(said.outcome.url)
+
+
+def _most(groups: Mapping[Any, _Group]) -> list[_Group]:
+    return sorted(groups.values(), key=lambda each: (-each.number, each.said.line, each.record))
+
+
+class _Reader:
+    """Reads what a report needs, in one view of the store."""
+
+    def __init__(
+        self, connection: Connection, store: EvidenceStore, status: Status, rows: int, redact: bool
+    ) -> None:
+        self._connection, self._store, self._status, self._rows = connection, store, status, rows
+        self._crawl = status.crawl
+        told = connection.execute(select(crawls.c.settings).where(crawls.c.id == self._crawl))
+        self._told = _parsed(told.scalar(), dict)
+        self._redact = redact or self._told.get("redact_query") is True
+        self._every = of_crawl(connection, urls.c.crawl, self._crawl)
+        self._asked = of_crawl(connection, pages.c.crawl, self._crawl)
+        self._mine = self._every & (urls.c.kind == "page")
+
+    def read(self) -> Report:
+        """Read it all."""
+        requests, decisions = self._requests(), self._decisions()
+        robots, problems = self._files(decisions)
+        rules, out, status = _most(decisions.rules), self._blocked(), self._status
+        place, head = shlex.quote(self._store.place), self._head()
+        verify = f"manners evidence verify --store {place} --head {head}"
+        agents = [cut(name, _TEXT) for name, _ in decisions.agents.most_common(_AGENTS)]
+        return Report(
+            made=datetime.now(UTC).isoformat(timespec="seconds"),
+            version=version("manners"),
+            store=self._store.place,
+            status=status._replace(start=" ".join(map(self._shown, status.start.split(" ")))),
+            agents=agents or [str(self._told.get("agent", "*"))],
+            told=self._told,
+            budget=self._budget(),
+            timeline=requests.timeline(),
+            times=requests.times(),
+            slowest=self._fetched(pages.c.seconds.desc(), _SLOWEST),
+            decisions=Listing(len(rules), [self._decision(each) for each in rules[: self._rows]]),
+            robots=robots,
+            problems=problems,
+            blocked=[each for each in out if not each.reason.startswith(_TRAP)],
+            traps=[each for each in out if each.reason.startswith(_TRAP)],
+            failed=self._failed(),
+            pages=Listing(status.fetched, self._fetched(pages.c.started, self._rows)),
+            sitemaps=self._sitemaps(),
+            hosts=self._hosts(requests.hosts),
+            proof=Proof(decisions.number, decisions.missing, head, verify),
+            rest=f"manners report {place} --crawl {self._crawl} --json --rows 1000000",
+        )
+
+    def _head(self) -> str:
+        row = self._connection.execute(select(head.c.number, head.c.hash)).first()
+        return str(Head(row.number, row.hash) if row else Head())
+
+    def _shown(self, url: str) -> str:
+        """A URL as it may be shown."""
+        return cut(without_query(url) if self._redact else url, _TEXT)
+
+    def _budget(self) -> Budget:
+        its = Settings()
+        used = select(func.sum(urls.c.attempts)).where(self._mine)
+        return Budget(
+            int(self._connection.execute(used).scalar() or 0),
+            _number(self._told.get("max_pages"), its.max_pages),
+            self._status.seconds / 60,
+            _number(self._told.get("max_minutes"), its.max_minutes),
+        )
+
+    # Requests.
+
+    def _requests(self) -> Requests:
+        """Look at every request once, in the order in which they started."""
+        columns = (urls.c.host, urls.c.kind, pages.c.status, pages.c.started)
+        query = select(*columns, pages.c.seconds, pages.c.delay, pages.c.bytes)
+        query = query.select_from(_JOINED).where(self._asked)
+        requests = Requests(self._status.seconds, _least(self._told))
+        for host, kind, status, started, seconds, delay, size in self._stream(
+            query.order_by(pages.c.started)
+        ):
+            counts = kind == "page" and status is not None
+            requests.add(host, started, seconds=seconds, delay=delay, size=size, counts=counts)
+        return requests
+
+    def _stream(self, query: Any) -> Any:
+        """Rows that come little by little."""
+        return self._connection.execute(query.execution_options(yield_per=_AT_A_TIME))
+
+    def _fetched(self, order: "ColumnElement[Any]", most: int) -> list[Fetched]:
+        columns = (urls.c.url, pages.c.status, pages.c.title, pages.c.type)
+        query = select(*columns, pages.c.bytes, pages.c.seconds).select_from(_JOINED)
+        mine = self._asked & (urls.c.kind == "page")
+        mine &= (urls.c.state == "done") & (urls.c.reason != REDIRECT)
+        rows = self._connection.execute(query.where(mine).order_by(order, urls.c.seq).limit(most))
+        return [
+            Fetched(self._shown(row.url), row.status or 0, cut(row.title, _TEXT), *row[3:])
+            for row in rows
+        ]
+
+    def _hosts(self, asked: Mapping[str, Asked]) -> Listing[HostRow]:
+        most = sorted(asked.items(), key=lambda each: (-each[1].requests, each[0]))[: self._rows]
+        wanted = {name[:255] for name, _ in most}
+        every = self._stream(select(hosts).where(hosts.c.crawl == self._crawl))
+        known = {row.host: row for row in every if row.host in wanted}
+        found = []
+        for name, its in most:
+            row = known.get(name[:255])
+            found.append(
+                HostRow(
+                    cut(name, _TEXT),
+                    its.requests,
+                    its.bytes,
+                    its.seconds / its.requests,
+                    its.shortest,
+                    None if row is None else row.delay,
+                    0.0 if row is None else row.not_before,
+                )
+            )
+        return Listing(len(asked), found)
+
+    # Decisions.
+
+    def _decisions(self) -> _Decisions:
+        """Look at the last decision about every URL, as its record has it."""
+        on_record = urls.outerjoin(evidence, evidence.c.id == urls.c.evidence)
+        query = select(urls.c.evidence, evidence.c.metadata).select_from(on_record)
+        mine = self._every & urls.c.evidence.is_not(None)
+        decisions = _Decisions()
+        for record, text in self._stream(query.where(mine)):
+            decisions.add(record, text)
+        return decisions
+
+    def _decision(self, group: _Group) -> Decision:
+        said = group.said
+        return Decision(
+            said.allowed,
+            said.reason,
+            cut(said.matched or "", _TEXT),
+            said.line,
+            self._shown(said.outcome.url) if said.line and said.outcome else "",
+            len(group.sites),
+            said.snapshot or "" if said.line else "",
+            group.number,
+            group.record,
+        )
+
+    def _files(self, decisions: _Decisions) -> tuple[Listing[RobotsFile], Listing[RobotsProblem]]:
+        """Look at the files that decided, those that decided most first."""
+        groups = _most(decisions.files)
+        files, problems = [], list[RobotsProblem]()
+        left, total, decided = _READ, 0, decisions.lines()
+        for group in groups[: self._rows]:
+            said = group.said
+            body = self._snapshot(said.snapshot)
+            url = self._shown(said.outcome.url if said.outcome else "")
+            number, shown, is_read = 0, list[FileLine](), body is None or len(body) <= left
+            if body is not None and is_read:
+                left -= len(body)
+                shown, wrong = _lines(said, body, decided.get((said.snapshot, said.dialect), {}))
+                number = len(wrong)
+                total += number
+                room = max(self._rows - len(problems), 0)
+                problems += [
+                    RobotsProblem(url, each.number, each.text, each.problems)
+                    for each in wrong[:room]
+                ]
+            files.append(
+                RobotsFile(
+                    url,
+                    len(group.sites),
+                    _outcome(said),
+                    said.snapshot or "",
+                    None if body is None else len(body),
+                    group.number,
+                    number,
+                    is_read,
+                    shown,
+                )
+            )
+        return Listing(len(groups), files), Listing(total, problems)
+
+    def _snapshot(self, sha256: str | None) -> bytes | None:
+        if sha256 is None:
+            return None
+        query = select(snapshots.c.body).where(snapshots.c.sha256 == sha256)
+        body = self._connection.execute(query).scalar()
+        return bytes(body) if isinstance(body, bytes | memoryview) else None
+
+    # What was not fetched.
+
+    def _blocked(self) -> list[Reason]:
+        mine, number = self._mine & (urls.c.state == "blocked"), func.count()
+        query = select(urls.c.reason, number).where(mine).group_by(urls.c.reason)
+        reasons = self._connection.execute(
+            query.order_by(number.desc(), urls.c.reason).limit(_REASONS)
+        ).all()
+        return [Reason(reason, found, self._out(mine, reason)) for reason, found in reasons]
+
+    def _out(self, mine: "ColumnElement[bool]", reason: str) -> list[Out]:
+        query = select(urls.c.url, urls.c.rule, urls.c.line, urls.c.found_in, urls.c.depth)
+        query = query.where(mine & (urls.c.reason == reason)).order_by(urls.c.seq, urls.c.digest)
+        return [
+            Out(self._shown(url), cut(rule, _TEXT), line, self._shown(found_in), depth)
+            for url, rule, line, found_in, depth in self._connection.execute(
+                query.limit(self._rows)
+            )
+        ]
+
+    def _failed(self) -> Listing[Failed]:
+        query = select(urls.c.url, urls.c.reason, urls.c.status, urls.c.attempts)
+        query = query.where(self._mine & (urls.c.state == "failed")).order_by(urls.c.seq)
+        rows = self._connection.execute(query.limit(self._rows))
+        found = [Failed(self._shown(row.url), cut(row.reason, _TEXT), *row[2:]) for row in rows]
+        return Listing(self._status.states.get("failed", 0), found)
+
+    def _sitemaps(self) -> Listing[SitemapRead]:
+        """The sitemaps; those that something is wrong with first."""
+        mine = self._every & (urls.c.kind == "sitemap")
+        mine &= urls.c.state != "queued"
+        total = self._connection.execute(select(func.count()).where(mine)).scalar_one()
+        joined = and_(urls.c.crawl == pages.c.crawl, urls.c.digest == pages.c.digest)
+        query = select(
+            *(urls.c.url, urls.c.found_in, urls.c.state, urls.c.reason, urls.c.status),
+            *(pages.c.type, pages.c.links, pages.c.problems),
+        ).select_from(urls.outerjoin(pages, joined))
+        is_right = case((pages.c.problems != "[]", 0), (urls.c.state != "done", 1), else_=2)
+        rows = self._connection.execute(
+            query.where(mine).order_by(is_right, urls.c.seq).limit(self._rows)
+        )
+        return Listing(
+            total,
+            [
+                SitemapRead(
+                    self._shown(row.url),
+                    self._shown(row.found_in),
+                    row.state,
+                    cut(row.reason, _TEXT),
+                    row.status,
+                    row.type or "",
+                    row.links or 0,
+                    [self._problem(each) for each in _parsed(row.problems, list)],
+                )
+                for row in rows
+            ],
+        )
+
+    def _problem(self, said: Any) -> SitemapProblem:
+        """A problem as the store has it, whoever has changed it."""
+        its = said if isinstance(said, dict) else {}
+        line = its.get("line")
+        return SitemapProblem(
+            cut(str(its.get("problem", "")), _TEXT),
+            self._shown(str(its.get("detail", ""))),
+            line if type(line) is int else 0,
+        )
+
+
+def _lines(
+    said: _Said, body: bytes, decided: Mapping[int, tuple[int, int]]
+) -> tuple[list[FileLine], list[FileLine]]:
+    """What is to be shown of a file, and what is wrong with it."""
+    most = sorted(decided, key=lambda number: (-sum(decided[number]), number))[:_SHOWN]
+    wanted, around, wrong = set(most), set[int](), list[FileLine]()
+    every: list[FileLine] = []
+    for line in lines_of(msgspec.to_builtins(said), body):
+        allowed, blocked = decided.get(line.number, (0, 0))
+        text, problems = cut(line.text, _TEXT), list(line.problems)
+        made = FileLine(line.number, text, allowed, blocked, problems)
+        if problems:
+            wrong.append(made)
+            if len(wrong) <= _SHOWN:
+                wanted.add(line.number)
+        every.append(made)
+    for number in wanted:
+        around.update(range(number - _AROUND, number + _AROUND + 1))
+    return [line for line in every if line.number in around], wrong
+
+
+def _outcome(said: _Said) -> str:
+    """How the retrieval went, in a few words."""
+    outcome = said.outcome
+    if outcome is None:
+        return ""
+    note = f" ({cut(outcome.note, _TEXT)})" if outcome.note else ""
+    return f"{outcome.availability}{note}" + ("; an earlier copy used" if outcome.copy else "")
+
+
+def _parsed(text: str | None, kind: type[T]) -> T:
+    """JSON as the store has it; what is something else is empty."""
+    try:
+        value = json.loads(text or "")
+    except (ValueError, RecursionError):
+        return kind()
+    return value if isinstance(value, kind) else kind()
+
+
+def _least(told: Mapping[str, Any]) -> Callable[[float], float]:
+    """How short the gaps are that a delay stands for: a drawn one is kept as the middle."""
+    its = Settings()
+    least = _number(told.get("delay_least"), its.delay_least)
+    middle = (least + _number(told.get("delay_most"), its.delay_most)) / 2
+    return lambda delay: least if abs(delay - middle) < 1e-6 else delay
+
+
+def _number(value: Any, otherwise: float) -> Any:
+    return value if type(value) in (int, float) else otherwise

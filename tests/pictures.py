@@ -1,0 +1,122 @@
+"""The pictures of the documentation: `make pictures`. The same comes out until something changes.
+
+docs/pictures/report.png   the beginning of a report, in Chromium
+docs/pictures/live.svg     what `manners crawl` shows on a terminal while it runs
+"""
+
+import io
+import re
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from manners import Settings, parse
+from manners.cli.watching import Watch
+from manners.crawler.crawl import HostView, View
+from manners.crawler.frontier import Url
+from manners.crawler.links import Links
+from manners.crawler.pages import Crawled
+from manners.crawler.picture.page import page
+from manners.crawler.report import report_of
+from manners.evidence.store import EvidenceStore
+from manners.page import Hop, Page
+from tests.crawler import shop
+
+PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
+_WIDTH, _HEIGHT = 1160, 1090
+_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
+
+
+def report_png(path: Path) -> None:
+    """The beginning of a report."""
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as folder:
+        store, file = Path(folder, "shop.db"), Path(folder, "report.html")
+        shop.made(store)
+        with EvidenceStore(store) as opened:
+            file.write_text(page(report_of(opened)), encoding="utf-8")
+        with sync_playwright() as driver:
+            browser = driver.chromium.launch(executable_path=shutil.which("chromium"))
+            shown = browser.new_page(viewport={"width": _WIDTH, "height": _HEIGHT})
+            shown.goto(file.as_uri())
+            shown.screenshot(path=path)
+            browser.close()
+
+
+class _Running:
+    """A crawl in the middle of it, as the view asks for one."""
+
+    settings = Settings(max_pages=1_000)
+
+    def view(self, most: int = 20) -> View:
+        now = time.time()
+        hosts = [
+            HostView("docs.shop.example", 2.0, now + 1.24, 1, 12),
+            HostView("shop.example", 0.35, now + 0.14, 2, 61),
+            HostView("news.example", 0.5, now - 1.0, 1, 64),
+        ]
+        states = {"queued": 268, "leased": 4, "done": 412, "failed": 3, "blocked": 158}
+        return View(states, 4, 415, 1.52, hosts[:most], False)
+
+
+def _pages() -> list[Crawled]:
+    """The pages that came last."""
+    robots = parse(b"User-agent: *\nDisallow: /cart/\n")
+    said = (
+        ("/products/41", 200, "Product 41", 18_204, 0.11),
+        ("/cart/add?item=42", None, "", 0, 0.0),
+        ("/products/43", 200, "Product 43", 22_981, 0.09),
+        ("/old/44", 404, "Not found", 612, 0.05),
+        ("/products/45", 200, "Product 45", 20_417, 0.13),
+    )
+    made = []
+    for path, status, title, size, seconds in said:
+        url = shop.SHOP + path
+        verdict = robots.check(url, agent="MyBot")
+        hop = Hop(url, verdict.allowed, verdict, status, "", 0.0, 0.0, seconds)
+        known = Url(url, "shop.example", "page", "link", shop.SHOP, 2, 0, 0.5, 1)
+        each = Crawled(Page(url, (hop,), {}, b"x" * size), known, Links(title=title))
+        each._set(state="done" if verdict.allowed else "blocked", reason="")
+        made.append(each)
+    return made
+
+
+class _Terminal(io.StringIO):
+    """Where lines are in colour."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def live_svg(path: Path) -> None:
+    """The view of a crawl that runs."""
+    running: Any = _Running()
+    watch = Watch(running)
+    before, sys.stdout = sys.stdout, _Terminal()
+    try:
+        for each in _pages():
+            watch.add(each)
+    finally:
+        sys.stdout = before
+    watch.pages, watch._begun = 573, time.monotonic() - 91.0
+    console = Console(record=True, width=104, file=io.StringIO(), force_terminal=True)
+    said = "crawling https://shop.example/ https://news.example/ as MyBot"
+    console.print(said, style="bold", highlight=False)
+    console.print(watch._view())
+    made = console.export_svg(title="manners crawl", unique_id="live")
+    # Its fonts would be loaded from elsewhere; the system has one that is as wide.
+    path.write_text(_FONTS.sub("", made), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    PICTURES.mkdir(exist_ok=True)
+    live_svg(PICTURES / "live.svg")
+    if shutil.which("chromium") is None:
+        sys.exit("no Chromium here, and so no picture of the report: `make browser` installs it")
+    report_png(PICTURES / "report.png")
