@@ -59,13 +59,14 @@ def run(site: "DemoSite", its: "Settings", json: bool = False, *, is_kept: bool 
     with EvidenceStore(place, create=False) as store:
         status = status_of(store, number)
         outcomes = list(_outcomes(site, store, number))
+        picture = None if is_kept or json else _picture(store, number)
     if json:
         for outcome in outcomes:
             print(render.as_json(outcome.to_dict(site)))
     else:
         _say("", *watching.summary(status, place if is_kept else "a temporary folder"))
         _say("", render.styled("What was to be expected, and what happened", "bold"))
-        _say(*_table(outcomes), "", _verdict(outcomes), "", *_next(place if is_kept else None))
+        _say(*_table(outcomes), "", _verdict(outcomes), "", *_next(place, picture))
     return 0 if all(outcome.ok for outcome in outcomes) else 1
 
 
@@ -233,6 +234,20 @@ def _again(store: "EvidenceStore") -> "Measured":
 # What is printed at the end.
 
 
+def _picture(store: "EvidenceStore", number: int) -> str:
+    """A report to look at, in a file of its own that stays; returns its name."""
+    import os
+    import tempfile
+
+    from manners.crawler.picture.page import page
+    from manners.crawler.report import report_of
+
+    handle, name = tempfile.mkstemp(prefix="manners-demo-", suffix=".html")
+    with os.fdopen(handle, "wb") as file:
+        file.write(page(report_of(store, number)).encode())
+    return name
+
+
 def _table(outcomes: list[_Outcome]) -> Iterator[str]:
     """A block for each case: its URLs, and what became of them."""
     wide = max(len(short) for each in outcomes for short, _ in each.case.expected)
@@ -258,16 +273,20 @@ def _verdict(outcomes: list[_Outcome]) -> str:
     return render.styled(f"{said}: {'; '.join(wrong)}", "red")
 
 
-def _next(kept: str | None) -> Iterator[str]:
-    """What to type next."""
-    if kept is not None:
+def _next(kept: str, picture: str | None) -> Iterator[str]:
+    """What to look at, and what to type next."""
+    if picture is None:
         place = printable(shlex.quote(kept))
         yield "Look at what was decided, and verify it yourself:"
         yield f"  manners evidence list --store {place}"
         yield f"  manners evidence verify --store {place}"
         yield f"  manners evidence replay --store {place}"
         yield f"  manners crawl status {place}"
+        yield "See it as a picture:"
+        yield f"  manners report {place}"
     else:
+        yield "All of it as a picture, to open in a browser:"
+        yield f"  {printable(picture)}"
         yield "Keep the evidence next time, to look at it:"
         yield "  manners demo --store demo.db"
     yield "Ask about a page, or crawl a site of your own:"
