@@ -3,10 +3,12 @@
 It measures in the Python it is run with, and leaves out what is not installed there. A drop-in and
 its original take turns within each repetition, which has files and URLs that no other has; what
 counts is the median of the ratios. Drop-ins answer by RFC 9309, so that first the share of verdicts
-is found that both have in common.
+is found that both have in common. What manners costs in the clients of other libraries is measured
+by `benchmarks.callers`.
 
-    python -m benchmarks.dropins                 less than 4 minutes, 4 GB of memory
-    python -m benchmarks.dropins --quick         less than 30 seconds, roughly
+    python -m benchmarks.dropins                 less than 6 minutes, 4 GB of memory
+    python -m benchmarks.dropins --quick         less than a minute, roughly
+    python -m benchmarks.dropins --clients       the clients alone
     python -m benchmarks.dropins --json FILE     writes the figures there too
 """
 
@@ -32,7 +34,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import manners
-from benchmarks import peers, turns, workloads
+from benchmarks import callers, peers, turns, workloads
 from benchmarks.engine import processor
 from benchmarks.peers import AGENT, PEERS, Peer
 from benchmarks.report import MOST, OWN, Row
@@ -64,11 +66,13 @@ class Effort:
     different: int
     """How many paths a column is made from, with a number behind each that only one row has."""
     seconds: float
-    """What the run may take, but for first repetitions and the memory."""
+    """What the run may take, but for first repetitions, the memory and the clients."""
+    clients: float
+    """The part of their turns that clients have."""
 
 
-FULL = Effort(41, 9, 5, urls=10_000_000, different=200_000, seconds=215)
-QUICK = Effort(5, 1, 1, urls=1_000_000, different=50_000, seconds=25)
+FULL = Effort(41, 9, 5, urls=10_000_000, different=200_000, seconds=215, clients=1.0)
+QUICK = Effort(5, 1, 1, urls=1_000_000, different=50_000, seconds=25, clients=0.2)
 
 
 @dataclass
@@ -181,6 +185,7 @@ class Bench:
         self.columns: list[Comparison] = []
         self.memory: dict[str, float] = {}
         self.in_memory = 0
+        self.clients: list[callers.Cost] = []
 
     def draw(self, *what: object) -> random.Random:
         """Random numbers of their own for each thing, so that the seed repeats it."""
@@ -216,6 +221,7 @@ class Bench:
             "rows": [row.to_dict() for row in (*self.parsers, *self.columns)],
             "memory, bytes a URL": self.memory,
             "memory, URLs": self.in_memory,
+            "clients": [cost.to_dict() for cost in self.clients],
         }
 
 
@@ -560,6 +566,20 @@ def check_list(policy: manners.Policy, column: Any) -> list[bool]:
     return loop(policy.allowed, column)
 
 
+# Clients.
+
+
+def measure_clients(bench: Bench) -> None:
+    """Processor time of a request, for each library alone and with manners."""
+    with callers.server() as port:
+        for each in callers.LIBRARIES:
+            if bench.library(each.module) is not None:
+                turns = max(round(each.turns * bench.effort.clients), 1)
+                cost = each.measure(each.name, each.make, port, turns, each.pages)
+                bench.clients.append(cost)
+                bench.say(f"{each.name}: {cost.ratio:.2f}")
+
+
 # What is shown.
 
 REMARKS = """\
@@ -567,7 +587,9 @@ In parentheses: the original gives other verdicts too often, so it does other wo
 A check comes after some other checks. A time of arrow.allowed is from a column of URLs to a pyarrow
 array of booleans; a loop makes a list. Two threads gain little where other programs keep the
 processors busy; "processor ns" is the work of all threads. Memory is the most that a process has
-meanwhile, beyond what it had with the column alone."""
+meanwhile, beyond what it had with the column alone. A request is a page of 10 KB from this machine,
+with no delays; requests and httpx make one after the other, what is async 64 at a time. Scrapy by
+itself asks robots.txt, too."""
 
 
 def heading(bench: Bench) -> str:
@@ -588,6 +610,8 @@ def tables(bench: Bench) -> str:
         parts.append(_table(title, ways, [_way_line(row, name) for name in row.counts]))
     memory: list[tuple[str, ...]] = [(name, f"{size:,.1f}") for name, size in bench.memory.items()]
     parts.append(_table(f"Memory, {bench.in_memory:,} URLs", ("bytes a URL",), memory))
+    clients = ("alone, us", "with manners", "times as much")
+    parts.append(_table("Processor time of a request", clients, list(map(_client, bench.clients))))
     parts.append(REMARKS)
     return "\n\n".join(part for part in parts if part)
 
@@ -604,6 +628,11 @@ def _way_line(row: Comparison, name: str) -> tuple[str, ...]:
     title = row.own if name == OWN else name
     work = _number(statistics.median(row.work[name]))
     return title, _number(row.median(name)), slower, work, share, f"{row.counts[name]:,}"
+
+
+def _client(cost: callers.Cost) -> tuple[str, ...]:
+    times = (f"{statistics.median(each):,.0f}" for each in (cost.alone, cost.polite))
+    return (cost.library, *times, f"{cost.ratio:.2f}")
 
 
 def _number(nanoseconds: float | None) -> str:
@@ -623,12 +652,15 @@ def _table(title: str, heads: tuple[str, ...], lines: list[tuple[str, ...]]) -> 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a rough run, to try things")
+    parser.add_argument("--clients", action="store_true", help="the clients alone")
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
     arguments = parser.parse_args()
     bench = Bench(arguments.seed, QUICK if arguments.quick else FULL)
-    measure_parsers(bench)
-    measure_columns(bench)
+    if not arguments.clients:
+        measure_parsers(bench)
+        measure_columns(bench)
+    measure_clients(bench)
     print(f"{heading(bench)}\n\n{tables(bench)}\n\n{time.monotonic() - bench.begin:.0f} s")
     if arguments.json:
         arguments.json.write_text(json.dumps(bench.to_dict(), indent=2) + "\n")

@@ -82,7 +82,9 @@ def test_the_engine_loads_the_standard_library_only() -> None:
     assert loaded - ours <= set(sys.stdlib_module_names)
 
 
-@pytest.mark.parametrize("library", ["aiohttp", "protego", "pyarrow", "pytest", "scrapy"])
+@pytest.mark.parametrize(
+    "library", ["aiohttp", "httpx", "protego", "pyarrow", "pytest", "requests", "scrapy"]
+)
 def test_no_library_is_loaded_unless_it_is_used(library: str) -> None:
     """The engine, and the drop-ins that need nothing, load nobody else's code."""
     loaded = modules_loaded_by(

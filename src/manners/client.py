@@ -11,29 +11,28 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from manners import logs
 from manners._portal import portal
-from manners.cache.freshness import retry_after
 from manners.cache.robots import AsyncRobotsCache, RobotsCache, default_user_agent
 from manners.cache.site import Site
-from manners.errors import Broken, ClientClosed, HostDeferred, SlotLost
+from manners.errors import Broken, ClientClosed, Disallowed, HostDeferred, SlotLost
 from manners.net.http import Http, Stream
 from manners.net.messages import Get, Response, Unreachable
 from manners.page import STALE, Page, Way
-from manners.politeness.backends import Backend, Lease, open_backend
+from manners.politeness.backends import Backend, open_backend
 from manners.politeness.backends.memory import MemoryBackend
 from manners.politeness.budget import Budget
 from manners.politeness.gate import Gate
-from manners.politeness.schedule import TOO_MUCH, Health, Pace, Reply, after, opens_at, rate_gap
+from manners.politeness.schedule import opens_at, rate_gap
 from manners.robots.policy import Policy
 from manners.robots.verdict import Verdict
 from manners.settings import Settings
 from manners.urls import host, origin, without_credentials
+from manners.visit import BlockingVisit, Holding, Host, Visit
 
 if TYPE_CHECKING:
     from manners.evidence.store import EvidenceStore
 
 _HOSTS = 10_000
 """Hosts of which it is remembered how they answer."""
-_YEAR = 365 * 86_400.0
 _NONE: Mapping[str, str] = {}
 
 
@@ -88,7 +87,7 @@ class AsyncClient:
         where = its.politeness if politeness is None else politeness
         politeness = self._opened(where) if where is None or isinstance(where, str) else where
         self._gate = Gate(politeness, self._pace, draw, places=its.connections)
-        self._known: dict[str, _Host] = {}
+        self._known: dict[str, Host] = {}
         self.robots = AsyncRobotsCache(
             dialect=self.settings.dialect,
             profile=self.settings.retrieval,
@@ -178,13 +177,13 @@ class AsyncClient:
         try:
             while True:
                 asked = time.time()
-                lease = await self._admit(way, is_page)
-                if lease is None:
+                visit = await self._admit(way, is_page)
+                if visit is None:
                     yield PageStream(way.blocked())
                     return
                 started, way.is_spent = time.time(), True
                 async with (
-                    _Holding(self._gate, lease, self._pace.lease) as held,
+                    Holding(visit, self._pace.lease) as held,
                     self._http.stream(
                         Get(way.target, way.headers, *limits, any_status=True)
                     ) as reply,
@@ -194,8 +193,8 @@ class AsyncClient:
                     if isinstance(begun, Unreachable):
                         if self._repeats(way, begun):
                             continue
-                    elif until := self._host(lease.host).note(begun, self._draw):
-                        await self._gate.penalise(lease.host, until)
+                    else:
+                        await visit.replied(begun.status, begun.headers, begun.seconds)
                     page = way.arrived(begun, started, started - asked)
                     if page is not None:
                         if body is not None:
@@ -219,6 +218,24 @@ class AsyncClient:
     def shut(self) -> None:
         """Let nothing more start, and turn away whoever waits; what is under way goes on."""
         self._gate.shut()
+
+    async def visit(self, url: str, *, slot: bool = True) -> Visit:
+        """Wait for the turn of a request that somebody else sends: verdict, record, time, slot.
+
+        `Disallowed` is raised where it may not be made. With `slot=False` there is none: who has
+        slots and delays of its own keeps to `Visit.delay`.
+        """
+        way = Way(url, _NONE, 0)
+        if self.budget is not None:
+            self.budget.reserve(time.time())
+        try:
+            visit = await self._admit(way, slot=slot)
+            if visit is None:
+                raise Disallowed(way.written())
+            way.is_spent, visit.budget = True, self.budget
+        finally:
+            self._settle(way)
+        return visit
 
     async def close(self) -> None:
         """Close what is open, and turn away whoever waits."""
@@ -249,19 +266,17 @@ class AsyncClient:
         try:
             while True:
                 asked = time.time()
-                lease = await self._admit(way, must_include)
-                if lease is None:
+                visit = await self._admit(way, must_include)
+                if visit is None:
                     return way.blocked()
                 started, way.is_spent = time.time(), True
                 get = Get(way.target, way.headers, *self._limits, method, any_status=True)
                 try:
                     reply = await self._http.send(get)
                     if isinstance(reply, Response):
-                        until = self._host(lease.host).note(reply, self._draw)
-                        if until is not None:
-                            await self._gate.penalise(lease.host, until)
+                        await visit.replied(reply.status, reply.headers, reply.seconds)
                 finally:
-                    await self._gate.leave(lease)
+                    await visit.leave()
                 if isinstance(reply, Unreachable) and self._repeats(way, reply):
                     continue
                 page = way.arrived(reply, started, started - asked)
@@ -281,41 +296,52 @@ class AsyncClient:
         if self.budget is not None and not way.is_spent:
             self.budget.give_back()
 
-    async def _admit(self, way: Way, must_include: bool = True) -> Lease | None:
-        """A slot for the next hop, at the time for it; None when it is not allowed."""
-        url, name = way.target, host(way.target)
+    async def _admit(self, way: Way, must_include: bool = True, slot: bool = True) -> Visit | None:
+        """The next hop, at the time for it and with a slot; None when it is not allowed."""
+        name = host(way.target)
         while True:
-            known, fresh_until, site, policy = self._host(name), None, None, None
-            ruled = self._rulings.check(url, is_page=must_include) if self._has_rulings else None
-            if ruled is not None:
-                way.verdict, allowed = ruled, ruled.allowed
-            else:
-                if known.holds(url, self.robots.changes, time.time()):
-                    site, policy = known.site, known.policy
-                else:
-                    site = self.robots.remembered(url) or await self._site(url)
-                    policy = site.robots.policy(self._own_name)
-                    known.hold(url, site, policy, self.robots.changes)
-                if site.everything is None:
-                    allowed = policy.allowed(url)
-                else:
-                    allowed = site.allowed(url, self._own_name)
-                way.verdict = partial(site.check, url, self._own_name)
-                fresh_until = site.entry.fresh_until if site.entry else None
-            if self._on_decision is not None or logs.wants_matches():
-                self._tell(way)
-            if self.evidence is not None:
-                draft = self._clerk.draft(url, way.written, site, time.time(), policy)
-                way.evidence_id = await self.evidence.append(draft)
+            known, allowed, fresh_until = await self._decide(way, name, must_include)
             if not allowed:
                 return None
-            if policy is not None and (policy.is_timed or known.demands):
-                await self._heed(policy, known, name, url)
-            lease = await self._gate.enter(name, known.gap)
+            if slot:
+                lease = await self._gate.enter(name, known.gap)
+            else:
+                lease = None
+                await self._gate.pass_by(name, known.least)
             if fresh_until is None or time.time() < fresh_until:
-                return lease
+                return Visit(self._gate, known, name, lease, self._draw)
             # While it waited its turn, what the site says has expired: it is asked again.
-            await self._gate.leave(lease)
+            if lease is not None:
+                await self._gate.leave(lease)
+
+    async def _decide(self, way: Way, name: str, is_page: bool) -> tuple[Host, bool, float | None]:
+        """The verdict on the next hop, on record; and until when what it rests on is fresh."""
+        url, known = way.target, self._host(name)
+        fresh_until, site, policy = None, None, None
+        ruled = self._rulings.check(url, is_page=is_page) if self._has_rulings else None
+        if ruled is not None:
+            way.verdict, allowed = ruled, ruled.allowed
+        else:
+            if known.holds(url, self.robots.changes, time.time()):
+                site, policy = known.site, known.policy
+            else:
+                site = self.robots.remembered(url) or await self._site(url)
+                policy = site.robots.policy(self._own_name)
+                known.hold(url, site, policy, self.robots.changes)
+            if site.everything is None:
+                allowed = policy.allowed(url)
+            else:
+                allowed = site.allowed(url, self._own_name)
+            way.verdict = partial(site.check, url, self._own_name)
+            fresh_until = site.entry.fresh_until if site.entry else None
+        if self._on_decision is not None or logs.wants_matches():
+            self._tell(way)
+        if self.evidence is not None:
+            draft = self._clerk.draft(url, way.written, site, time.time(), policy)
+            way.evidence_id = await self.evidence.append(draft)
+        if allowed and policy is not None and (policy.is_timed or known.demands):
+            await self._heed(policy, known, name, url)
+        return known, allowed, fresh_until
 
     async def _site(self, url: str) -> Site:
         """What is known of a site; who waits for it when the client is closed is told so."""
@@ -333,7 +359,7 @@ class AsyncClient:
         if self._on_decision is not None:
             self._on_decision(verdict)
 
-    async def _heed(self, policy: Policy, known: "_Host", name: str, url: str) -> None:
+    async def _heed(self, policy: Policy, known: Host, name: str, url: str) -> None:
         """Keep to what a robots.txt says about how fast, and when, this agent may come."""
         now = time.time()
         opening = opens_at(policy.visit_time, now)
@@ -349,84 +375,14 @@ class AsyncClient:
         if asked is not None and 0.0 < known.least <= self._pace.defer_beyond:
             await self._gate.penalise(name, asked + known.least)
 
-    def _host(self, name: str) -> "_Host":
+    def _host(self, name: str) -> Host:
         known = self._known.get(name)
         if known is None:
             if len(self._known) >= _HOSTS:
                 del self._known[next(iter(self._known))]
             own = self.settings.hosts.get(name)
-            known = self._known[name] = _Host(self._pace, own.delay if own else None)
+            known = self._known[name] = Host(self._pace, own.delay if own else None)
         return known
-
-
-class _Host:
-    """What a client remembers of a host."""
-
-    __slots__ = (
-        "_changes",
-        "_health",
-        "_own",
-        "_pace",
-        "_place",
-        "_smoothed",
-        "_until",
-        "demands",
-        "least",
-        "policy",
-        "robots_asked",
-        "site",
-    )
-
-    def __init__(self, pace: Pace, own: float | None) -> None:
-        self._pace, self._own = pace, own
-        self._health = Health()
-        """How it was when it last said that it is too much."""
-        self._smoothed: float | None = None
-        """Seconds it takes to answer."""
-        self.demands: dict[str, float] = {}
-        """Seconds between requests that its robots.txt files ask for, by origin."""
-        self.least = 0.0
-        """The most of them: the delay is the host's, all ports and schemes together."""
-        self.robots_asked: float | None = None
-        """When its robots.txt was last asked for, if nothing has come of it yet."""
-        self._place, self._changes, self._until = "", -1, 0.0
-
-    def holds(self, url: str, changes: int, now: float) -> bool:
-        """Whether `site` and `policy` are those of a URL, and what they say still holds."""
-        return now < self._until and changes == self._changes and url.startswith(self._place)
-
-    def hold(self, url: str, site: Site, policy: Policy, changes: int) -> None:
-        """Keep at hand what a site says: its pages are mostly asked for one after another."""
-        self.site, self.policy, self._place = site, policy, origin(url) + "/"
-        now = time.time()
-        # An answer tells its age to the second.
-        self._until = min(now + 1.0, site.entry.fresh_until) if site.entry else 0.0
-        self._changes = changes
-
-    def demand(self, site: str, seconds: float) -> None:
-        """Keep to what a robots.txt asks for."""
-        self.demands[site] = seconds
-        self.least = max(self.demands.values())
-
-    def gap(self, draw: float) -> float:
-        """Seconds to the next start, for a random draw."""
-        return self._pace.gap(draw, self.least, self._smoothed, self._own)
-
-    def note(self, reply: Response, draw: Callable[[], float]) -> float | None:
-        """Remember what a reply says, and tell until when to leave the host alone, if so."""
-        is_too_much, before = reply.status in TOO_MUCH, self._smoothed
-        if not (is_too_much or self._health.steps):  # as nearly always
-            self._smoothed = self._pace.smoothed(before, reply.seconds)
-            return None
-        now, asked = time.time(), None
-        if is_too_much:
-            asked = retry_after(reply.headers.get("retry-after", ""), now)
-            asked = None if asked is None else min(asked, _YEAR)
-        seen, health = Reply(reply.status, reply.seconds, asked), self._health
-        health = health._replace(smoothed=before)
-        self._health, until = after(health, self._pace, seen, now, draw())
-        self._smoothed = self._health.smoothed
-        return until
 
 
 class _Polite:
@@ -448,7 +404,8 @@ class _Polite:
                 known.robots_asked = time.time()
                 until = known.robots_asked + known.gap(client._draw())
                 if isinstance(reply, Response):
-                    until = max(until, known.note(reply, client._draw) or 0.0)
+                    noted = known.note(reply.status, reply.headers, reply.seconds, client._draw)
+                    until = max(until, noted or 0.0)
                 await client._gate.penalise(name, until)
             finally:
                 await client._gate.leave(lease)
@@ -460,42 +417,6 @@ class _Polite:
         """The client closes what it opened."""
 
 
-class _Holding:
-    """A slot that is renewed every third of its lease; when that fails, its holder has to stop."""
-
-    def __init__(self, gate: Gate, lease: Lease, seconds: float) -> None:
-        self._gate, self._lease, self._seconds = gate, lease, seconds
-        self.is_lost = False
-        self._body: Stream | None = None
-
-    def hold_for(self, body: Stream) -> None:
-        """Hold the slot for a body that is still to be read: it ends when the slot is lost."""
-        self._body = body
-        if self.is_lost:
-            body.close()
-
-    async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._renew())
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._task.cancel()
-        try:
-            await asyncio.gather(self._task, return_exceptions=True)
-        finally:  # whoever is cancelled here as well still gives it back
-            await self._gate.leave(self._lease)
-
-    async def _renew(self) -> None:
-        while not self.is_lost:
-            await asyncio.sleep(self._seconds / 3)
-            try:
-                self.is_lost = await self._gate.renew(self._lease) is None
-            except Exception:
-                self.is_lost = True
-        if self._body is not None:
-            self._body.close()
-
-
 class PageStream:
     """A page whose body comes piece by piece."""
 
@@ -504,7 +425,7 @@ class PageStream:
         page: Page,
         reply: Stream | None = None,
         is_closed: Callable[[], bool] = lambda: False,
-        held: _Holding | None = None,
+        held: Holding | None = None,
     ) -> None:
         self.page = page
         """What is known before the body: hops, verdicts, status, headers."""
@@ -641,6 +562,13 @@ class Client:
             yield BlockingStream(stream)
         finally:
             portal.run(opened.leave())
+
+    def visit(self, url: str) -> BlockingVisit:
+        """Wait for the turn of a request that somebody else sends: verdict, record, time, slot.
+
+        `Disallowed` is raised where it may not be made.
+        """
+        return BlockingVisit(portal.run(self._client.visit(url)))
 
     def close(self) -> None:
         """Close what is open, and turn away whoever waits."""

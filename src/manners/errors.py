@@ -1,6 +1,7 @@
 """What can go wrong, and what to do about it.
 
-A disallowed URL is a verdict, never an error: errors are for what could not be decided.
+A disallowed URL is a verdict, not an error: errors are for what could not be decided. `Disallowed`
+is for requests of other programs, which have to be stopped.
 
     MannersError
     ├── InvalidURL      (also a ValueError)   a URL no request can be made from
@@ -10,6 +11,7 @@ A disallowed URL is a verdict, never an error: errors are for what could not be 
     ├── PolitenessError                       nobody knows whether a host may be asked
     ├── SlotTimeout     (also a TimeoutError) all slots of a host were in use for too long
     ├── HostDeferred                          a host that is not to be asked for a while
+    ├── Disallowed                            a request of another program that is not allowed
     ├── BudgetExceeded                        no pages, or no minutes, are left
     ├── ClientClosed                          a request that waited when its client was closed
     ├── Broken                                a body that broke off while it was read
@@ -17,8 +19,12 @@ A disallowed URL is a verdict, never an error: errors are for what could not be 
 """
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from manners._text import cut
+
+if TYPE_CHECKING:
+    from manners.robots.verdict import Verdict
 
 
 class MannersError(Exception):
@@ -138,6 +144,24 @@ class HostDeferred(MannersError):
 
         moment = datetime.fromtimestamp(min(self.until, 32_503_680_000), UTC)
         return f"{self.host} is not to be asked before {moment:%Y-%m-%d %H:%M:%S} UTC"
+
+
+class Disallowed(MannersError):
+    """A request that another program was about to send, and that is not allowed.
+
+    >>> import manners
+    >>> robots = manners.parse("User-agent: *\\nDisallow: /a")
+    >>> str(Disallowed(robots.check("https://example.com/a", agent="MyBot")))
+    "'https://example.com/a': disallowed: rule-matched, line 2: /a"
+    """
+
+    def __init__(self, verdict: "Verdict") -> None:
+        super().__init__(verdict)
+        self.verdict = verdict
+        """Which URL, and why."""
+
+    def __str__(self) -> str:
+        return f"{cut(self.verdict.url, 200)!r}: {self.verdict}"
 
 
 class BudgetExceeded(MannersError):

@@ -911,3 +911,43 @@ def test_who_waits_for_a_place_is_turned_away_by_closing() -> None:
         assert [type(each) for each in found] == [ClientClosed] * 3
 
     run(main)
+
+
+# Without a slot.
+
+
+def test_who_passes_by_waits_for_the_time_and_takes_no_slot() -> None:
+    """For all that a host has said, and for the requests that were made here."""
+
+    async def main() -> None:
+        scene = Scene()
+        await scene.gate.pass_by(HOST, 0.0)
+        assert now() == 0
+        await scene.gate.enter(HOST, lambda _: 3.0)
+        await scene.gate.pass_by(HOST, 0.0)
+        assert now() == pytest.approx(3, abs=0.01)
+        await scene.gate.penalise(HOST, START + 20)
+        await asyncio.gather(*(scene.gate.pass_by(HOST, 5.0) for _ in range(10)))
+        assert now() == pytest.approx(20, abs=0.01)
+
+    run(main)
+
+
+def test_who_would_wait_for_too_long_does_not_pass() -> None:
+    """Where requests are to be further apart than anything is waited for, one passes at a time."""
+
+    async def main() -> None:
+        scene = Scene()
+        await scene.gate.penalise(OTHER, START + 61)
+        with pytest.raises(HostDeferred):
+            await scene.gate.pass_by(OTHER, 0.0)
+        await scene.gate.penalise(HOST, START + 10)
+        tasks = [asyncio.create_task(scene.gate.pass_by(HOST, 3600.0)) for _ in range(3)]
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [type(each) for each in found] == [type(None), HostDeferred, HostDeferred]
+        assert scene.gate.earliest(HOST) == pytest.approx(START + 3610, abs=0.01)
+        await scene.gate.close()
+        with pytest.raises(ClientClosed):
+            await scene.gate.pass_by("third.example", 0.0)
+
+    run(main)

@@ -1,20 +1,46 @@
-"""A robots.txt parser for Scrapy, chosen by one setting:
+"""Manners for Scrapy: a middleware that takes the place of Scrapy's own, or a parser alone.
+
+DOWNLOADER_MIDDLEWARES = {
+    "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+    "manners.compat.scrapy.MannersMiddleware": 100,
+}
 
 ROBOTSTXT_PARSER = "manners.compat.scrapy.MannersRobotParser"
 """
 
-from typing import Any, Self
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from weakref import WeakKeyDictionary
 
 from manners._text import to_text
-from manners.errors import MissingExtra
+from manners.errors import Disallowed, HostDeferred, MissingExtra
 from manners.robots.policy import parse
+from manners.robots.verdict import Verdict
 
 try:
+    from scrapy import Request, signals
+    from scrapy.exceptions import IgnoreRequest
+    from scrapy.http import Response
     from scrapy.robotstxt import RobotParser
 except ModuleNotFoundError as error:
     if error.name is None or error.name.partition(".")[0] != "scrapy":
         raise
     raise MissingExtra("scrapy", "scrapy") from None
+
+if TYPE_CHECKING:
+    from scrapy.core.downloader import Slot
+    from scrapy.crawler import Crawler
+
+    from manners.visit import Visit
+
+_ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+_EARLY = 0.05
+"""Seconds by which a slot has its own delay back before it is used again."""
+
+log = logging.getLogger(__name__)
 
 
 class MannersRobotParser(RobotParser):
@@ -45,3 +71,180 @@ class MannersRobotParser(RobotParser):
 
 def _text(value: str | bytes) -> str:
     return to_text(value) if isinstance(value, bytes) else value
+
+
+class Forbidden(IgnoreRequest, Disallowed):
+    """A request that was left out; `verdict` says why."""
+
+
+class MannersMiddleware:
+    """Decides which requests of a crawl are made, in place of Scrapy's RobotsTxtMiddleware.
+
+    The setting `MANNERS` has what `manners.AsyncClient` is to be given. The agent is that of
+    Scrapy's settings ROBOTSTXT_USER_AGENT or USER_AGENT, unless it is named there.
+    """
+
+    def __init__(self, crawler: "Crawler") -> None:
+        from manners.client import AsyncClient  # the parser needs none
+
+        if not _has_asyncio():
+            raise RuntimeError(f"manners needs asyncio: set TWISTED_REACTOR = {_ASYNCIO!r}")
+        settings = crawler.settings
+        arguments = settings.getdict("MANNERS")
+        agent = settings["ROBOTSTXT_USER_AGENT"] or settings["USER_AGENT"]
+        self._crawler, self._stats = crawler, crawler.stats
+        self._listener = arguments.pop("on_decision", None)
+        self.client = AsyncClient(
+            arguments.pop("agent", agent), on_decision=self._decided, **arguments
+        )
+        """What decides: its robots.txt files, its evidence."""
+        self._visits: WeakKeyDictionary[Request, Visit] = WeakKeyDictionary()
+        self._held: dict[str, _Held] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @classmethod
+    def from_crawler(cls, crawler: "Crawler") -> Self:
+        """The middleware of a crawl."""
+        made = cls(crawler)
+        for listener, signal in (
+            (made._reached, signals.request_reached_downloader),
+            (made._downloaded, signals.response_downloaded),
+            (made._closed, signals.spider_closed),
+        ):
+            crawler.signals.connect(listener, signal)
+        return made
+
+    async def process_request(self, request: Request, spider: Any = None) -> None:  # noqa: ARG002
+        """Let a request go on when it may, or leave it out."""
+        if request.meta.get("dont_obey_robotstxt") or not request.url.startswith("http"):
+            return
+        try:
+            self._visits[request] = await self.client.visit(request.url, slot=False)
+        except Disallowed as error:
+            self._count("robotstxt/forbidden")  # as Scrapy's own has it
+            log.debug("Forbidden: %s", error)
+            raise Forbidden(error.verdict) from None
+        except HostDeferred as error:
+            self._count("manners/deferred")
+            log.info("Left out: %s", error)
+            raise IgnoreRequest(str(error)) from error
+
+    # What Scrapy's slots have to keep to.
+
+    def _reached(self, request: Request) -> None:
+        """A request is about to stand in the line of its slot."""
+        visit = self._visits.get(request)
+        if visit is not None:
+            self._keep(_key(request), visit)
+
+    def _downloaded(self, response: Response, request: Request) -> None:
+        """A reply is here, and the next request of the slot has not started yet."""
+        visit = self._visits.get(request)
+        if visit is None:
+            return
+        asked = {"retry-after": (response.headers.get("Retry-After") or b"").decode("latin-1")}
+        until = visit.note(response.status, asked, request.meta.get("download_latency"))
+        if until is not None:
+            self._count("manners/backoff")
+            self._hold(_key(request), visit, until)
+            task = asyncio.get_running_loop().create_task(visit.penalise(until))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        self._keep(_key(request), visit)
+
+    def _keep(self, key: str, visit: "Visit") -> None:
+        """Have a slot wait for as long as it has to, whatever AutoThrottle made of it."""
+        slot, held = self._slots.get(key), self._held.get(key)
+        # What is longer than anything is waited for is not left to the slot: one request passes.
+        least = visit.delay if visit.delay <= self.client.settings.defer_beyond else 0.0
+        least = max(least, held.delay if held else 0.0)
+        if slot is not None and least:
+            slot.delay = max(slot.delay, least)
+            _set_jitter(slot, 0)
+
+    def _hold(self, key: str, visit: "Visit", until: float) -> None:
+        """Let nothing start from a slot before a time, not even what stands in its line."""
+        slot, held, left = self._slots.get(key), self._held.get(key), until - time.time()
+        if slot is None or left <= _EARLY or (held is not None and until <= held.until):
+            return
+        own = slot.delay, _jitter(slot)
+        if held is not None:
+            held.timer.cancel()
+            own = held.own
+        timer = asyncio.get_running_loop().call_later(left - _EARLY, self._let_go, key, visit)
+        self._held[key] = _Held(until, left + _since(slot), own, timer)
+
+    def _let_go(self, key: str, visit: "Visit") -> None:
+        held, slot = self._held.pop(key), self._slots.get(key)
+        if slot is not None:
+            slot.delay = held.own[0]
+            _set_jitter(slot, held.own[1])
+        self._keep(key, visit)
+
+    @property
+    def _slots(self) -> Mapping[str, "Slot"]:
+        engine = self._crawler.engine
+        return engine.downloader.slots if engine is not None else {}
+
+    # What is counted.
+
+    def _decided(self, verdict: Verdict) -> None:
+        self._count("manners/allowed" if verdict else "manners/blocked")
+        self._count(f"manners/reason/{verdict.reason}")
+        if self._listener is not None:
+            self._listener(verdict)
+
+    def _count(self, key: str) -> None:
+        if self._stats is not None:
+            self._stats.inc_value(key)
+
+    async def _closed(self) -> None:
+        found = self.client.robots.statistics()
+        for name in ("retrievals", "not_modified", "unreachable"):
+            if self._stats is not None:
+                self._stats.set_value(f"manners/robotstxt/{name}", getattr(found, name))
+        for held in self._held.values():
+            held.timer.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.client.close()
+
+
+class _Held(NamedTuple):
+    """A slot that is closed for a while: by its delay, which is what Scrapy looks at."""
+
+    until: float
+    delay: float
+    """The delay that keeps it closed: it counts from the last start."""
+    own: tuple[float, Any]
+    """Its delay and its jitter otherwise."""
+    timer: asyncio.TimerHandle
+
+
+def _has_asyncio() -> bool:
+    try:
+        from scrapy.utils.asyncio import is_asyncio_available as has  # Scrapy 2.14
+    except ImportError:
+        from scrapy.utils.reactor import is_asyncio_reactor_installed as has
+    return has()
+
+
+def _key(request: Request) -> str:
+    key: str = request.meta.get("download_slot", "")
+    return key
+
+
+def _since(slot: "Slot") -> float:
+    """Seconds since a slot was last used; which clock that is told by depends on the version."""
+    return min(abs(clock() - slot.lastseen) for clock in (time.monotonic, time.time))
+
+
+def _jitter(slot: "Slot") -> Any:
+    return getattr(slot, _name_of_jitter(slot))
+
+
+def _set_jitter(slot: "Slot", value: Any) -> None:
+    setattr(slot, _name_of_jitter(slot), value)
+
+
+def _name_of_jitter(slot: "Slot") -> str:
+    return "jitter" if hasattr(slot, "jitter") else "randomize_delay"  # before Scrapy 2.19

@@ -222,6 +222,21 @@ class Gate:
         line = self._lines.get(host)
         return 0.0 if line is None else max(line.earliest, line.penalty)
 
+    async def pass_by(self, host: str, apart: float) -> None:
+        """Wait until a host may be asked, and take no slot: for who has slots and delays itself.
+
+        Where the host wants requests to be further apart than anything is waited for, one passes.
+        """
+        while (start := self.earliest(host)) > (now := self._clock()):
+            answer = turn(self._pace, start, now)
+            if isinstance(answer, Defer):
+                raise HostDeferred(host, answer.until)
+            await asyncio.sleep(answer.seconds)
+        if self._is_closed:
+            raise ClientClosed
+        if apart > self._pace.defer_beyond:
+            await self.penalise(host, now + apart)
+
     def shut(self) -> None:
         """Turn away whoever waits, and whoever comes; what is under way goes on."""
         self._is_closed = True

@@ -1,0 +1,74 @@
+"""Manners for aiohttp: one middleware, and a session asks robots.txt and waits its turn.
+
+aiohttp.ClientSession(middlewares=[PoliteMiddleware("MyBot/1.0 (+https://example.com/bot)")])
+"""
+
+import asyncio
+from typing import Any, Self
+
+from manners.client import AsyncClient
+from manners.errors import MissingExtra
+from manners.settings import Settings
+from manners.visit import Visit
+
+try:
+    from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
+except ModuleNotFoundError as error:
+    if error.name != "aiohttp":
+        raise
+    raise MissingExtra("aiohttp", "crawl") from None
+
+
+class PoliteMiddleware:
+    """Lets every request of a session wait for its turn; `Disallowed` where it has none.
+
+    It takes what `manners.AsyncClient` takes. Close it behind the session.
+
+        async with PoliteMiddleware("MyBot/1.0 (+https://example.com/bot)") as polite:
+            async with aiohttp.ClientSession(middlewares=[polite]) as session:
+                ...
+    """
+
+    def __init__(
+        self, agent: str | None = None, settings: Settings | None = None, **arguments: Any
+    ) -> None:
+        self.client = AsyncClient(agent, settings, **arguments)
+        """What decides and waits: its robots.txt files, its evidence, its budget."""
+        self._leaving: set[asyncio.Task[None]] = set()
+
+    async def __call__(self, request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
+        """Send a request when it is time for it."""
+        visit = await self.client.visit(str(request.url))
+        try:
+            response = await handler(request)
+            try:
+                await visit.replied(response.status, response.headers)
+            except BaseException:
+                response.close()
+                raise
+        except BaseException:
+            await visit.leave()
+            raise
+        connection = response.connection
+        if connection is None:  # it has been read to its end already
+            await visit.leave()
+        else:
+            connection.add_callback(lambda: self._leave(visit))
+        return response
+
+    def _leave(self, visit: Visit) -> None:
+        """Give back a slot, soon: aiohttp tells of the end of a response, and does not wait."""
+        task = asyncio.get_running_loop().create_task(visit.leave())
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+
+    async def close(self) -> None:
+        """Close what is open, and turn away whoever waits."""
+        await asyncio.gather(*self._leaving, return_exceptions=True)
+        await self.client.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

@@ -1,0 +1,146 @@
+"""Manners for httpx: one transport, and a client asks robots.txt and waits its turn.
+
+httpx.Client(transport=PoliteTransport("MyBot/1.0 (+https://example.com/bot)"))
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, cast
+
+from manners.client import AsyncClient, Client
+from manners.errors import MissingExtra
+from manners.settings import Settings
+from manners.visit import BlockingVisit, Visit
+
+try:
+    import httpx
+except ModuleNotFoundError as error:
+    if error.name != "httpx":
+        raise
+    raise MissingExtra("httpx", "httpx") from None
+
+
+class PoliteTransport(httpx.BaseTransport):
+    """Lets every request of an `httpx.Client` wait for its turn; `Disallowed` where it has none.
+
+    It takes what `manners.Client` takes. `transport` sends the requests, instead of httpx's own.
+    """
+
+    def __init__(
+        self,
+        agent: str | None = None,
+        settings: Settings | None = None,
+        *,
+        transport: httpx.BaseTransport | None = None,
+        **arguments: Any,
+    ) -> None:
+        self.client = Client(agent, settings, **arguments)
+        """What decides and waits: its robots.txt files, its evidence, its budget."""
+        self._transport = transport or httpx.HTTPTransport()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request when it is time for it."""
+        visit = self.client.visit(str(request.url))
+        try:
+            response = self._transport.handle_request(request)
+        except BaseException:
+            visit.leave()
+            raise
+        body = _Body(cast(httpx.SyncByteStream, response.stream), visit)
+        try:
+            visit.replied(response.status_code, response.headers)
+        except BaseException:
+            body.close()
+            raise
+        if response.is_closed:  # it has been read already
+            visit.leave()
+        else:
+            response.stream = body
+        return response
+
+    def close(self) -> None:
+        """Close what is open, and turn away whoever waits."""
+        self.client.close()
+        self._transport.close()
+
+
+class _Body(httpx.SyncByteStream):
+    """A body whose request has its slot until it is closed, as httpx does when it is read."""
+
+    def __init__(self, stream: httpx.SyncByteStream, visit: BlockingVisit) -> None:
+        self._stream, self._visit = stream, visit
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._stream:
+            if self._visit.is_due:
+                self._visit.renew()
+            yield piece
+
+    def close(self) -> None:
+        try:
+            self._stream.close()
+        finally:
+            self._visit.leave()
+
+
+class AsyncPoliteTransport(httpx.AsyncBaseTransport):
+    """Lets every request of an `httpx.AsyncClient` wait for its turn, in asyncio's event loop.
+
+    It takes what `manners.AsyncClient` takes. `transport` sends the requests, instead of httpx's
+    own.
+    """
+
+    def __init__(
+        self,
+        agent: str | None = None,
+        settings: Settings | None = None,
+        *,
+        transport: httpx.AsyncBaseTransport | None = None,
+        **arguments: Any,
+    ) -> None:
+        self.client = AsyncClient(agent, settings, **arguments)
+        """What decides and waits: its robots.txt files, its evidence, its budget."""
+        self._transport = transport or httpx.AsyncHTTPTransport()
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request when it is time for it."""
+        visit = await self.client.visit(str(request.url))
+        try:
+            response = await self._transport.handle_async_request(request)
+        except BaseException:
+            await visit.leave()
+            raise
+        body = _AsyncBody(cast(httpx.AsyncByteStream, response.stream), visit)
+        try:
+            await visit.replied(response.status_code, response.headers)
+        except BaseException:
+            await body.aclose()
+            raise
+        if response.is_closed:  # it has been read already
+            await visit.leave()
+        else:
+            response.stream = body
+        return response
+
+    async def aclose(self) -> None:
+        """Close what is open, and turn away whoever waits."""
+        await self.client.close()
+        await self._transport.aclose()
+
+
+class _AsyncBody(httpx.AsyncByteStream):
+    """The same for async code."""
+
+    def __init__(self, stream: httpx.AsyncByteStream, visit: Visit) -> None:
+        self._stream, self._visit = stream, visit
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in self._stream:
+            if self._visit.is_due:
+                await self._visit.renew()
+            yield piece
+
+    async def aclose(self) -> None:
+        try:
+            await self._stream.aclose()
+        finally:
+            await self._visit.leave()

@@ -1,0 +1,118 @@
+"""Manners for requests: one adapter, and a session asks robots.txt and waits its turn.
+
+polite = PoliteAdapter("MyBot/1.0 (+https://example.com/bot)")
+session.mount("https://", polite)
+session.mount("http://", polite)
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from manners.client import Client
+from manners.errors import MissingExtra
+from manners.settings import Settings
+from manners.visit import BlockingVisit
+
+try:
+    import requests
+    from requests.adapters import BaseAdapter, HTTPAdapter
+except ModuleNotFoundError as error:
+    if error.name != "requests":
+        raise
+    raise MissingExtra("requests", "requests") from None
+
+
+class PoliteAdapter(BaseAdapter):
+    """Lets every request of a session wait for its turn; `Disallowed` where it has none.
+
+    It takes what `manners.Client` takes, and is safe from several threads, as that is. `adapter`
+    sends the requests, instead of the one that a session has by itself.
+    """
+
+    def __init__(
+        self,
+        agent: str | None = None,
+        settings: Settings | None = None,
+        *,
+        adapter: BaseAdapter | None = None,
+        **arguments: Any,
+    ) -> None:
+        super().__init__()
+        self.client = Client(agent, settings, **arguments)
+        """What decides and waits: its robots.txt files, its evidence, its budget."""
+        self._adapter = adapter or HTTPAdapter()
+
+    def send(
+        self, request: requests.PreparedRequest, *arguments: Any, **options: Any
+    ) -> requests.Response:
+        """Send a request when it is time for it."""
+        visit = self.client.visit(request.url or "")
+        try:
+            response = self._adapter.send(request, *arguments, **options)
+            try:
+                visit.replied(response.status_code, response.headers)
+            except BaseException:
+                response.close()
+                raise
+        except BaseException:
+            visit.leave()
+            raise
+        if response._content_consumed:  # somebody has read it already
+            visit.leave()
+        else:
+            _hold(response, visit)
+        return response
+
+    def close(self) -> None:
+        """Close what is open, and turn away whoever waits."""
+        self.client.close()
+        self._adapter.close()
+
+
+class _Held(requests.Response):
+    """A response that has its slot until it is read, or closed; whatever reads it, by this."""
+
+    _visit: BlockingVisit
+
+    def iter_content(self, *arguments: Any, **options: Any) -> Iterator[Any]:
+        return _pieces(super().iter_content(*arguments, **options), self._visit)
+
+    def close(self) -> None:
+        try:
+            super().close()
+        finally:
+            self._visit.leave()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """In a pickle it is what it was before."""
+        return _new, (type(self).__mro__[2],), self.__getstate__()
+
+
+def _new(kind: type[requests.Response]) -> requests.Response:
+    return kind.__new__(kind)
+
+
+@cache
+def _held(kind: type[requests.Response]) -> type[_Held]:
+    """The same for a kind of responses that the user's adapter may have."""
+    return type(kind.__name__, (_Held, kind), {})
+
+
+def _hold(response: requests.Response, visit: BlockingVisit) -> None:
+    # Two functions set on the response itself would do, and keep it, and its connection, alive for
+    # longer than anybody needs it.
+    response.__class__ = _held(type(response))  # type: ignore[arg-type]
+    response._visit = visit  # type: ignore[attr-defined]
+
+
+def _pieces(pieces: Iterator[Any], visit: BlockingVisit) -> Iterator[Any]:
+    try:
+        for piece in pieces:
+            if visit.is_due:
+                visit.renew()
+            yield piece
+    except Exception:  # who only breaks off may read on
+        visit.leave()
+        raise
+    visit.leave()

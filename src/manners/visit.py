@@ -1,0 +1,243 @@
+"""A visit: one request at a host, from when it may leave until it is over.
+
+Whoever sends the request, the client or a program that has its own, makes a visit of it: it says
+what came back, and when it is over.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import Self
+
+from manners._portal import portal
+from manners.cache.freshness import retry_after
+from manners.cache.site import Site
+from manners.errors import SlotLost
+from manners.net.http import Stream
+from manners.politeness.backends import Lease
+from manners.politeness.budget import Budget
+from manners.politeness.gate import Gate
+from manners.politeness.schedule import TOO_MUCH, Health, Pace, Reply, after
+from manners.robots.policy import Policy
+from manners.urls import origin
+
+_YEAR = 365 * 86_400.0
+
+
+class Visit:
+    """A request that may leave now, and has a slot until it is over.
+
+    visit = await client.visit(url)
+    try:
+        reply = await send(url)
+        await visit.replied(reply.status, reply.headers)
+    finally:
+        await visit.leave()
+    """
+
+    __slots__ = ("_begun", "_draw", "_gate", "_host", "_lease", "_renewed", "budget", "name")
+
+    def __init__(
+        self, gate: Gate, known: "Host", name: str, lease: Lease | None, draw: Callable[[], float]
+    ) -> None:
+        self._gate, self._host, self._lease, self._draw = gate, known, lease, draw
+        self.name = name
+        """The host."""
+        self.budget: Budget | None = None
+        """Where a page goes back to when it turns out to be a redirect."""
+        self._begun = self._renewed = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since it may leave."""
+        return time.monotonic() - self._begun
+
+    @property
+    def delay(self) -> float:
+        """Seconds from one request to the next that the host's robots.txt files ask for."""
+        return self._host.least
+
+    def note(
+        self, status: int, headers: Mapping[str, str], seconds: float | None = None
+    ) -> float | None:
+        """Remember what a reply says, and tell until when to leave the host alone, if so."""
+        if self.budget is not None and 300 <= status < 400 and status != 304:
+            self.budget.give_back()
+            self.budget = None
+        seconds = self.seconds if seconds is None else seconds
+        return self._host.note(status, headers, seconds, self._draw)
+
+    async def replied(
+        self, status: int, headers: Mapping[str, str], seconds: float | None = None
+    ) -> None:
+        """Keep to what a reply says about the host. Names of headers are found in lower case."""
+        until = self.note(status, headers, seconds)
+        if until is not None:
+            await self.penalise(until)
+
+    async def penalise(self, until: float) -> None:
+        """Let nothing start at this host before a time."""
+        await self._gate.penalise(self.name, until)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a third of the lease is over, so that the slot is to be renewed."""
+        return time.monotonic() - self._renewed > self._host.pace.lease / 3
+
+    async def renew(self) -> None:
+        """Hold the slot for longer; `SlotLost` is raised where it is too late for that."""
+        if self._lease is not None:
+            self._renewed = time.monotonic()
+            if await self._gate.renew(self._lease) is None:
+                raise SlotLost(self.name)
+
+    async def leave(self) -> None:
+        """Give the slot back; to do it again does nothing."""
+        lease, self._lease = self._lease, None
+        if lease is not None:
+            await self._gate.leave(lease)
+
+
+class BlockingVisit:
+    """A visit for blocking code, which does not wait for what nobody needs to wait for."""
+
+    def __init__(self, visit: Visit) -> None:
+        self._visit = visit
+        self._reply: tuple[int, float] | None = None
+        self._is_over = False
+
+    def replied(self, status: int, headers: Mapping[str, str]) -> None:
+        """Keep to what a reply says about the host. Names of headers are found in lower case."""
+        if status in TOO_MUCH:
+            portal.run(self._visit.replied(status, headers))
+        else:
+            self._reply = status, self._visit.seconds  # one way to the loop is enough
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a third of the lease is over, so that the slot is to be renewed."""
+        return self._visit.is_due
+
+    def renew(self) -> None:
+        """Hold the slot for longer; `SlotLost` is raised where it is too late for that."""
+        portal.run(self._visit.renew())
+
+    def leave(self) -> None:
+        """Give the slot back, soon: before anybody who asks for one from now on."""
+        if not self._is_over:
+            self._is_over = True
+            portal.submit(self._leave())
+
+    async def _leave(self) -> None:
+        if self._reply is not None:
+            status, seconds = self._reply
+            self._visit.note(status, {}, seconds)
+        await self._visit.leave()
+
+
+class Host:
+    """What a client remembers of a host."""
+
+    __slots__ = (
+        "_changes",
+        "_health",
+        "_own",
+        "_place",
+        "_smoothed",
+        "_until",
+        "demands",
+        "least",
+        "pace",
+        "policy",
+        "robots_asked",
+        "site",
+    )
+
+    def __init__(self, pace: Pace, own: float | None) -> None:
+        self.pace, self._own = pace, own
+        self._health = Health()
+        """How it was when it last said that it is too much."""
+        self._smoothed: float | None = None
+        """Seconds it takes to answer."""
+        self.demands: dict[str, float] = {}
+        """Seconds between requests that its robots.txt files ask for, by origin."""
+        self.least = 0.0
+        """The most of them: the delay is the host's, all ports and schemes together."""
+        self.robots_asked: float | None = None
+        """When its robots.txt was last asked for, if nothing has come of it yet."""
+        self._place, self._changes, self._until = "", -1, 0.0
+
+    def holds(self, url: str, changes: int, now: float) -> bool:
+        """Whether `site` and `policy` are those of a URL, and what they say still holds."""
+        return now < self._until and changes == self._changes and url.startswith(self._place)
+
+    def hold(self, url: str, site: Site, policy: Policy, changes: int) -> None:
+        """Keep at hand what a site says: its pages are mostly asked for one after another."""
+        self.site, self.policy, self._place = site, policy, origin(url) + "/"
+        now = time.time()
+        # An answer tells its age to the second.
+        self._until = min(now + 1.0, site.entry.fresh_until) if site.entry else 0.0
+        self._changes = changes
+
+    def demand(self, site: str, seconds: float) -> None:
+        """Keep to what a robots.txt asks for."""
+        self.demands[site] = seconds
+        self.least = max(self.demands.values())
+
+    def gap(self, draw: float) -> float:
+        """Seconds to the next start, for a random draw."""
+        return self.pace.gap(draw, self.least, self._smoothed, self._own)
+
+    def note(
+        self, status: int, headers: Mapping[str, str], seconds: float, draw: Callable[[], float]
+    ) -> float | None:
+        """Remember what a reply says, and tell until when to leave the host alone, if so."""
+        is_too_much, before = status in TOO_MUCH, self._smoothed
+        if not (is_too_much or self._health.steps):  # as nearly always
+            self._smoothed = self.pace.smoothed(before, seconds)
+            return None
+        now, asked = time.time(), None
+        if is_too_much:
+            asked = retry_after(headers.get("retry-after", ""), now)
+            asked = None if asked is None else min(asked, _YEAR)
+        seen, health = Reply(status, seconds, asked), self._health
+        health = health._replace(smoothed=before)
+        self._health, until = after(health, self.pace, seen, now, draw())
+        self._smoothed = self._health.smoothed
+        return until
+
+
+class Holding:
+    """A slot that is renewed every third of its lease; when that fails, its holder has to stop."""
+
+    def __init__(self, visit: Visit, seconds: float) -> None:
+        self._visit, self._seconds = visit, seconds
+        self.is_lost = False
+        self._body: Stream | None = None
+
+    def hold_for(self, body: Stream) -> None:
+        """Hold the slot for a body that is still to be read: it ends when the slot is lost."""
+        self._body = body
+        if self.is_lost:
+            body.close()
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._renew())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._task.cancel()
+        try:
+            await asyncio.gather(self._task, return_exceptions=True)
+        finally:  # whoever is cancelled here as well still gives it back
+            await self._visit.leave()
+
+    async def _renew(self) -> None:
+        while not self.is_lost:
+            await asyncio.sleep(self._seconds / 3)
+            try:
+                await self._visit.renew()
+            except Exception:
+                self.is_lost = True
+        if self._body is not None:
+            self._body.close()

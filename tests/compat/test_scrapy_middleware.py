@@ -1,0 +1,263 @@
+"""The middleware for Scrapy: what a real crawl asks for, when, and what is counted and kept.
+
+What Scrapy does by itself in the same situations is in the table of `test_today.py`.
+"""
+
+import os
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from manners.evidence.store import EvidenceStore
+from tests.client.asking import AT_ONCE, in_turn, rules, run, site, to
+from tests.compat.crawling import crawl
+from tests.faults.server import Handler, Site, Visit, by_address, by_path, page
+
+CLOSED = rules("Disallow: /closed")
+BUSY = page(b"", 503, [("Retry-After", "2")])
+
+
+class Crawl(NamedTuple):
+    """A site, and a crawl of it."""
+
+    answer: Handler
+    paths: tuple[str, ...]
+    at_once: bool = False
+    manners: dict[str, Any] = {}  # noqa: RUF012
+    settings: dict[str, Any] = {}  # noqa: RUF012
+    meta: dict[str, Any] = {}  # noqa: RUF012
+
+
+class Crawled(NamedTuple):
+    """What the site has seen, and what Scrapy has counted."""
+
+    visits: list[Visit]
+    stats: dict[str, Any]
+
+    @property
+    def paths(self) -> list[str]:
+        return [visit.path for visit in self.visits]
+
+    @property
+    def gaps(self) -> list[float]:
+        return [after.at - before.at for before, after in pairwise(self.visits)]
+
+
+CRAWLS = {
+    "rules": Crawl(site(CLOSED, go=to("/closed")), ("/open", "/closed", "/go")),
+    "503": Crawl(site(page(b"User-agent: *", 503)), ("/open", "/open")),
+    "open profile": Crawl(
+        site(page(status=503)), ("/open",), manners={"profile": "open", "backoff_first": 0.05}
+    ),
+    "delay": Crawl(
+        site(rules("Crawl-delay: 1")),
+        ("/0", "/1", "/2", "/3", "/4"),
+        at_once=True,
+        settings={
+            "AUTOTHROTTLE_ENABLED": True,
+            "AUTOTHROTTLE_START_DELAY": 0.1,
+            "DOWNLOAD_DELAY_JITTER": 1.0,
+        },
+    ),
+    "busy": Crawl(
+        by_path({"/robots.txt": rules("Crawl-delay: 0.2")}, in_turn(BUSY, page(b"ok"))),
+        ("/0", "/1", "/2", "/3"),
+        at_once=True,
+    ),
+    "deferred": Crawl(site(rules("Crawl-delay: 3600")), ("/0", "/1")),
+    "retry later": Crawl(
+        site(busy=page(b"", 503, [("Retry-After", "3600")])),
+        ("/busy", "/1"),
+        settings={"RETRY_ENABLED": False},
+    ),
+    "own rules": Crawl(site(CLOSED), ("/closed", "/out/a"), manners={"exclude": ["/out/"]}),
+    "not asked": Crawl(site(CLOSED), ("/closed",), meta={"dont_obey_robotstxt": True}),
+    "no http": Crawl(site(CLOSED), ("data:,hello",)),
+    "agent": Crawl(
+        site(page(b"User-agent: Named\nDisallow: /named\n\nUser-agent: *\nDisallow: /other")),
+        ("/named", "/other"),
+        settings={"ROBOTSTXT_USER_AGENT": "Named", "USER_AGENT": "Sent/1.0"},
+    ),
+    "guard": Crawl(site(), ("/open",), manners={"allow_private": False}),
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("evidence") / "proof.db"
+
+
+@pytest.fixture(scope="module")
+def crawls(place: Path) -> dict[str, Crawled]:
+    """All crawls, side by side, each of a host of its own."""
+    hosts = {name: f"127.0.9.{number}" for number, name in enumerate(CRAWLS, 1)}
+
+    async def main() -> dict[str, Crawled]:
+        answers = {hosts[name]: each.answer for name, each in CRAWLS.items()}
+        async with Site(by_address(answers)) as server:
+            given = [
+                {
+                    "urls": [
+                        path if ":" in path else server.url(hosts[name], path)
+                        for path in each.paths
+                    ],
+                    "at_once": each.at_once,
+                    "manners": {
+                        **AT_ONCE,
+                        **({"evidence": str(place)} if name == "rules" else {}),
+                        **each.manners,
+                    },
+                    "settings": each.settings,
+                    "meta": each.meta,
+                }
+                for name, each in CRAWLS.items()
+            ]
+            counted = await crawl(given)
+            assert server.failures == []
+        return {
+            name: Crawled([each for each in server.log if each.address == hosts[name]], stats)
+            for (name, stats) in zip(CRAWLS, counted, strict=True)
+        }
+
+    return run(main, 120.0)
+
+
+def test_what_is_closed_is_left_out_and_says_why(crawls: dict[str, Crawled]) -> None:
+    """Also behind a redirect. The errback has the verdict; robots.txt is asked for once."""
+    found = crawls["rules"]
+    assert found.paths == ["/robots.txt", "/open", "/go"]
+    assert found.stats["found"][0] == 200
+    for name, text, line in found.stats["found"][1:]:
+        assert (name, line) == ("Forbidden", "Disallow: /closed")
+        assert text.endswith("/closed': disallowed: rule-matched, line 2: /closed")
+
+
+def test_it_counts_in_scrapys_own_statistics(crawls: dict[str, Crawled]) -> None:
+    """By what was decided, and why; and what came of robots.txt."""
+    stats = crawls["rules"].stats
+    ours = {name: value for name, value in stats.items() if name.startswith("manners/")}
+    assert ours == {
+        "manners/allowed": 2,
+        "manners/blocked": 2,
+        "manners/reason/no-rule-matched": 2,
+        "manners/reason/rule-matched": 2,
+        "manners/robotstxt/retrievals": 1,
+        "manners/robotstxt/not_modified": 0,
+        "manners/robotstxt/unreachable": 0,
+    }
+    assert stats["robotstxt/forbidden"] == 2
+    assert "robotstxt/request_count" not in stats  # Scrapy's own asks for nothing
+
+
+def test_every_decision_is_on_record(crawls: dict[str, Crawled], place: Path) -> None:
+    """Before its request; the store is closed with the crawl."""
+    assert crawls["rules"].paths
+    with EvidenceStore(place, create=False) as store:
+        assert list(store.verify()) == []
+        kept = [(record.type, record.url.rpartition("/")[2]) for record in store.records()]
+    assert kept == [
+        ("robots_allowed", "open"),
+        ("blocked_by_robots", "closed"),
+        ("robots_allowed", "go"),
+        ("blocked_by_robots", "closed"),
+    ]
+
+
+def test_a_robots_txt_that_cannot_be_had_closes_the_site(crawls: dict[str, Crawled]) -> None:
+    """Whatever is in the error page; the profile decides, and it is asked once."""
+    found = crawls["503"]
+    assert found.paths == ["/robots.txt"]
+    assert found.stats["manners/reason/unreachable"] == 2
+    assert found.stats["manners/robotstxt/unreachable"] == 1
+    assert crawls["open profile"].paths == ["/robots.txt", "/open"]
+
+
+def test_a_crawl_delay_is_the_delay_of_the_slot(crawls: dict[str, Crawled]) -> None:
+    """From robots.txt on; neither jitter nor AutoThrottle make it shorter."""
+    found = crawls["delay"]
+    assert len(found.paths) == 6
+    assert min(found.gaps) > 0.8
+
+
+def test_retry_after_holds_for_what_is_in_the_slot_already(crawls: dict[str, Crawled]) -> None:
+    """Nothing starts before; then the slot is as it was."""
+    found = crawls["busy"]
+    assert found.gaps[1] > 1.8
+    assert len(found.paths) == 6
+    assert found.stats["manners/backoff"] == 1
+    assert found.stats["found"] == [200] * 4
+    assert found.stats["delay"] == 0.2
+
+
+@pytest.mark.parametrize(
+    ("name", "asked"),
+    [("deferred", ["/0"]), ("retry later", ["/busy"])],
+)
+def test_a_host_that_is_to_be_left_alone_for_long_is_left_out(
+    crawls: dict[str, Crawled], name: str, asked: list[str]
+) -> None:
+    """One request passes; the others are not kept waiting for hours."""
+    found = crawls[name]
+    assert found.paths == ["/robots.txt", *asked]
+    assert found.stats["manners/deferred"] == 1
+    (error, text, _) = found.stats["found"][-1]
+    assert error == "IgnoreRequest"
+    assert "is not to be asked before" in text
+
+
+def test_the_users_own_rules_count(crawls: dict[str, Crawled]) -> None:
+    """Exclusions, as everywhere."""
+    assert crawls["own rules"].stats["manners/reason/excluded"] == 1
+    assert crawls["own rules"].paths == ["/robots.txt"]
+
+
+def test_a_request_may_say_that_robots_txt_is_not_to_be_asked(
+    crawls: dict[str, Crawled],
+) -> None:
+    """By the same key as with Scrapy's own; what is no page on the web needs no key."""
+    assert crawls["not asked"].paths == ["/closed"]
+    assert crawls["no http"].stats["found"] == [200]
+    assert "manners/allowed" not in crawls["no http"].stats
+
+
+def test_the_agent_is_the_one_of_scrapys_settings(crawls: dict[str, Crawled]) -> None:
+    """ROBOTSTXT_USER_AGENT decides, and asks for robots.txt; USER_AGENT is what pages see."""
+    found = crawls["agent"]
+    assert found.paths == ["/robots.txt", "/other"]
+    assert [visit.headers["user-agent"] for visit in found.visits] == ["Named", "Sent/1.0"]
+
+
+def test_the_guard_is_for_robots_txt(crawls: dict[str, Crawled]) -> None:
+    """A private address is not asked, so nothing is known of it, and it is closed."""
+    assert crawls["guard"].paths == []
+    assert "refused address" in crawls["guard"].stats["found"][0][1]
+
+
+def test_without_asyncio_the_crawl_does_not_begin() -> None:
+    """It would be a crawl without manners."""
+    script = """
+import scrapy
+from scrapy.crawler import CrawlerProcess
+
+process = CrawlerProcess({
+    "DOWNLOADER_MIDDLEWARES": {"manners.compat.scrapy.MannersMiddleware": 100},
+    "TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor",
+    "TELNETCONSOLE_ENABLED": False,
+})
+process.crawl(scrapy.Spider, name="none", start_urls=["http://127.0.0.1:9/"])
+process.start()
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        env=dict(os.environ),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert "RuntimeError: manners needs asyncio: set TWISTED_REACTOR" in ran.stderr
+    assert "Spider opened" not in ran.stderr
