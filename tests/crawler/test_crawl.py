@@ -1389,6 +1389,19 @@ def test_a_finished_page_is_not_fetched_again(place: str) -> None:
     visiting(work, make, place)
 
 
+def test_one_that_was_killed_before_anything_was_added(place: str) -> None:
+    """It knows where it was to begin."""
+
+    async def work(ran: Ran) -> None:
+        with EvidenceStore(place) as store:
+            Frontier.begin(store, [ran.url("/")])
+        await ran.go(resume=True)
+        assert ran.crawl.ended == FINISHED
+        assert len(ran.pages) == 4
+
+    visiting(work, lambda _: fan(3), place)
+
+
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[Postgres]:
     with Postgres("-c", "fsync=off") as server:

@@ -141,6 +141,7 @@ class Crawl:
         self._reason = ""
         self._error: BaseException | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._client: AsyncClient | None = None
         self._pages: deque[Crawled] = deque()
         self._news = asyncio.Event()
         self._main: asyncio.Task[None] | None = None
@@ -198,8 +199,6 @@ class Crawl:
         )
 
     # Beginning and ending.
-
-    _client: AsyncClient | None = None
 
     async def _begin(self) -> None:
         if self._main is not None:
@@ -317,6 +316,8 @@ class Crawl:
             for (kind, state), number in frontier.states().items():
                 self.states[state] += number if kind == "page" else 0
             self.budget = its.budget_after(frontier.pages_used(), frontier.seconds() / 60)
+            if not self.states:  # it was killed before it knew where to begin
+                self._starts += frontier.starts()
         return frontier, scope
 
     async def _hold_off(self, client: AsyncClient) -> None:
