@@ -232,7 +232,10 @@ def test_a_line_for_each_page_and_a_summary(run: Run, site: Site) -> None:
     ]
     assert rest[9] == "  left             0"
     assert re.fullmatch(rf"{size} from 1 host, 1 sitemap, kept in manners.db", rest[10])
-    assert rest[11:] == ["check the evidence: manners evidence verify"]
+    assert rest[11:] == [
+        "check the evidence: manners evidence verify",
+        "see it as a picture: manners report",
+    ]
 
 
 def test_json_has_a_line_for_each_page_and_one_at_the_end(run: Run, site: Site) -> None:
@@ -535,7 +538,7 @@ def test_the_same_in_postgresql(run: Run, site: Site, postgres: Postgres) -> Non
 def test_the_status_of_a_crawl(run: Run, site: Site) -> None:
     """The same summary as at the end, as text and as JSON, by any way to name the store."""
     ran = run("--store", "my.db", site.url(SHOP))
-    at_the_end = ran.lines[8:-1]
+    at_the_end = ran.lines[8:-2]
     shown = run("status", "my.db")
     assert (shown.code, shown.lines) == (0, at_the_end)
     assert run("status", "--store", "my.db").lines == at_the_end

@@ -87,7 +87,7 @@ def test_a_store_that_is_kept_can_be_looked_at(
     store, (_, out, _) = kept
     typed = [line.split() for line in out.splitlines() if line.startswith("  manners ")]
     typed = [words[1:] for words in typed if words[-1] == "demo.db"]
-    assert len(typed) == 4
+    assert len(typed) == 5
     for words in typed:
         assert main([*words[:-1], str(store)]) == 0, words
     said = capsys.readouterr()
