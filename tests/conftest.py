@@ -1,5 +1,7 @@
 """What all tests share."""
 
+import os
+
 import pytest
 
 _GZIP = b"\x1f\x8b"
@@ -13,3 +15,8 @@ def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str)
     """
     del config, argname
     return "gzip" if isinstance(val, bytes) and _GZIP in val else None
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Half as many workers again as there are cores: many tests wait more than they work."""
+    return max((os.cpu_count() or 1) * 3 // 2, 1)
