@@ -15,7 +15,7 @@ from alembic import command
 from alembic.config import Config
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import inspect
+from sqlalchemy import inspect, select
 
 from manners.crawler.discovery import Found
 from manners.crawler.found import FoundUrls
@@ -164,8 +164,9 @@ def test_a_url_goes_from_queued_to_leased_to_done(store: EvidenceStore) -> None:
         assert (a.state, a.source, a.found_in, a.depth) == ("queued", "link", f"{SITE}/", 1)
         assert frontier.paces() == {"example.com": (0.3, 12.5)}
         with store.reading() as connection:
-            row = connection.execute(schema.pages.select()).one()
-        assert tuple(row)[2:-1] == ANSWER
+            names = [schema.pages.c[name] for name in Answer._fields]
+            row = connection.execute(select(*names)).one()
+        assert tuple(row) == ANSWER
         assert frontier.states() == {("page", "done"): 1, ("page", "queued"): 1}
         assert frontier.pages_used() == 1
 

@@ -146,7 +146,7 @@ def _blocked(status: "Status") -> list[str]:
 def _duration(seconds: float) -> str:
     """A time for people.
 
-    >>> _duration(0.3), _duration(75), _duration(7_300)
+    >>> _duration(0.3), _duration(75), _duration(7_330)
     ('0.3 s', '1 min 15 s', '2 h 2 min')
     """
     if seconds < 10:

@@ -5,6 +5,7 @@ transaction that is durable when it ends; readers see a store as it was when the
 """
 
 import sqlite3
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,8 @@ except ModuleNotFoundError as error:
 
 BUSY = 30.0
 """Seconds that another process may take to write."""
+_FAREWELL = 1.0
+"""Seconds in which a server notices that a process was killed."""
 _PATIENCE = {"connect_timeout": "30"}
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
@@ -88,8 +91,11 @@ class Database:
         if not self.is_sqlite:
             with self._told(), self.engine.connect() as connection:
                 query = f"SELECT pg_try_advisory_lock({zlib.crc32(what.encode()) >> 1}, {number})"
-                if not connection.exec_driver_sql(query).scalar():
-                    raise taken
+                until = time.monotonic() + _FAREWELL
+                while not connection.exec_driver_sql(query).scalar():
+                    if time.monotonic() >= until:
+                        raise taken
+                    time.sleep(_FAREWELL / 20)
                 try:
                     yield
                 finally:
