@@ -81,10 +81,14 @@ def test_it_shows_the_files_the_delays_and_what_was_blocked_by_which_line(
 
 
 def test_a_store_that_is_kept_can_be_looked_at(
-    kept: tuple[Path, tuple[int, str, str]], capsys: pytest.CaptureFixture[str]
+    kept: tuple[Path, tuple[int, str, str]],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What it says to type next works."""
     store, (_, out, _) = kept
+    monkeypatch.chdir(tmp_path)
     typed = [line.split() for line in out.splitlines() if line.startswith("  manners ")]
     typed = [words[1:] for words in typed if words[-1] == "demo.db"]
     assert len(typed) == 5
@@ -94,6 +98,15 @@ def test_a_store_that_is_kept_can_be_looked_at(
     assert "nothing found" in said.err
     assert "all the same" in said.err
     assert "finished" in said.out
+    assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_the_report_of_a_demo_stays(tmp_path: Path) -> None:
+    """There is something to look at, also where no store is kept."""
+    code, out, _ = ran(tmp_path)
+    (picture,) = tmp_path.iterdir()
+    assert (code, f"  {picture}\n" in out) == (0, True)
+    assert "<h1" in picture.read_text()
 
 
 def test_a_store_with_an_earlier_demo_takes_another(
