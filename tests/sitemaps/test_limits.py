@@ -40,6 +40,8 @@ def test_the_number_of_entries_is_a_setting(entry: bytes) -> None:
         ("too-many-entries", 3),
     ]
     assert read(body, max_entries=4).words == ["no-location"]
+    broken = b"<urlset>" + entry * 4 + b"</wrong>"  # behind the last that counts: not looked at
+    assert read(broken, max_entries=3).words == ["too-many-entries"]
     assert read(b"https://example.com/a\n" * 4 + b"x\n", max_entries=3).words == [
         "too-many-entries"
     ]

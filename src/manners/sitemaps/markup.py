@@ -188,6 +188,8 @@ class Markup:
             if is_plain and self._path and not self._inner:
                 left = self._plain(data, made) if self._path == _PLAIN_PATH else data
                 is_plain, data = len(left) < len(data), left
+                if self._parser.is_over:  # what follows the last entry that counts is not looked at
+                    return
             # Up to the end of this entry, if more plain ones may follow; else all of it.
             end = data.find(b"</url>") + 6 if is_plain else 0
             data = (
