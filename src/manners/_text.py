@@ -42,6 +42,15 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[:most] + "…"
 
 
+def count(number: int, thing: str) -> str:
+    """So many things.
+
+    >>> count(1, "byte"), count(1200, "byte")
+    ('1 byte', '1,200 bytes')
+    """
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+
+
 def printable(text: str) -> str:
     r"""The text with everything a terminal might obey written as an escape.
 

@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from itertools import pairwise
 from pathlib import Path
@@ -1400,12 +1400,6 @@ def test_one_that_was_killed_before_anything_was_added(place: str) -> None:
         assert len(ran.pages) == 4
 
     visiting(work, lambda _: fan(3), place)
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Postgres]:
-    with Postgres("-c", "fsync=off") as server:
-        yield server
 
 
 def test_the_same_in_postgresql(postgres: Postgres) -> None:

@@ -4,7 +4,7 @@ import random
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,26 +18,10 @@ from manners.evidence import database, schema
 from manners.evidence.database import Database
 from manners.evidence.store import EvidenceStore
 from tests.client.asking import asking, rules, run
-from tests.contracts.postgres import Postgres
 from tests.faults.server import Site, by_path, page
 
 ROOT = Path(__file__).parents[2]
 New = Callable[[], str]
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Postgres]:
-    with Postgres("-c", "fsync=off") as server:
-        yield server
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def new(request: pytest.FixtureRequest, tmp_path: Path) -> New:
-    """Makes a place where nothing is."""
-    if request.param == "postgresql":
-        server: Postgres = request.getfixturevalue("postgres")
-        return server.database
-    return lambda: str(tmp_path / f"{len(list(tmp_path.iterdir()))}.db")
 
 
 def page_of(path: str, **changes: object) -> Found:

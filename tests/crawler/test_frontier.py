@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,34 +36,12 @@ from manners.errors import InvalidURL, StoreError
 from manners.evidence import schema
 from manners.evidence.store import EvidenceStore
 from tests.client.asking import run
-from tests.contracts.postgres import Postgres
 from tests.evidence.places import execute
 
 ROOT = Path(__file__).parents[2]
 SITE = "https://example.com"
 ANSWER = Answer(200, "", "text/html", 5, "0" * 64, "A title", 2, "", 1.5, 0.25, 0.5, 0.3)
 New = Callable[[], str]
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Postgres]:
-    with Postgres("-c", "fsync=off") as server:
-        yield server
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def new(request: pytest.FixtureRequest, tmp_path: Path) -> New:
-    """Makes a place where nothing is."""
-    if request.param == "postgresql":
-        server: Postgres = request.getfixturevalue("postgres")
-        return server.database
-    return lambda: str(tmp_path / f"{len(list(tmp_path.iterdir()))}.db")
-
-
-@pytest.fixture
-def store(new: New) -> Iterator[EvidenceStore]:
-    with EvidenceStore(new()) as made:
-        yield made
 
 
 def made(store: EvidenceStore, **how: Any) -> Frontier:

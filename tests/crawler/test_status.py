@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from manners.crawler.status import KILLED, RUNNING, Blocked, Status, status_of
 from manners.errors import StoreError
 from manners.evidence.store import EvidenceStore
 from tests.client.asking import run, settings, slow
-from tests.contracts.postgres import Postgres
 from tests.crawler.site import html
 from tests.faults.server import Call, Site, by_path, in_thread, page
 
@@ -26,27 +25,6 @@ ROOT = Path(__file__).parents[2]
 SITE = "https://example.com"
 ANSWER = Answer(200, "", "text/html", 1000, "0" * 64, "", 2, "", 1.5, 0.25, 0.5, 0.3)
 New = Callable[[], str]
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Postgres]:
-    with Postgres("-c", "fsync=off") as server:
-        yield server
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def new(request: pytest.FixtureRequest, tmp_path: Path) -> New:
-    """Makes a place where nothing is."""
-    if request.param == "postgresql":
-        server: Postgres = request.getfixturevalue("postgres")
-        return server.database
-    return lambda: str(tmp_path / f"{len(list(tmp_path.iterdir()))}.db")
-
-
-@pytest.fixture
-def store(new: New) -> Iterator[EvidenceStore]:
-    with EvidenceStore(new()) as made:
-        yield made
 
 
 async def finish(frontier: Frontier, **fates: tuple[Any, ...]) -> None:

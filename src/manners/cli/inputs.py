@@ -104,6 +104,21 @@ StoreOption = Annotated[
         help="Where evidence is kept: a file, or postgresql://… (default manners.db).",
     ),
 ]
+AgentOption = Annotated[
+    str | None, typer.Option("--agent", metavar="NAME", help="Whose verdict (default *).")
+]
+ExcludeOption = Annotated[
+    list[str] | None,
+    typer.Option("--exclude", metavar="PATTERN", help="What is left out; several times."),
+]
+IncludeOption = Annotated[
+    list[str] | None,
+    typer.Option("--include", metavar="PATTERN", help="What alone is wanted; several times."),
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="DIR", help="Save each page in a file of its own."),
+]
 SourceOption = Annotated[
     str | None,
     typer.Option("--source", metavar="NAME", help="Where to look: auto (both), sitemap, or links."),

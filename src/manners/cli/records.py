@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from manners._text import cut, printable
+from manners._text import count, cut, printable
 from manners.cli import render
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _file(shown: Shown) -> list[tuple[str, str]]:
         return []
     if shown.body is None:
         return [("robots", f"{_text(sha256)}, which is missing")]
-    rows = [("robots", f"{_text(sha256)}, {render.count(len(shown.body), 'byte')}")]
+    rows = [("robots", f"{_text(sha256)}, {count(len(shown.body), 'byte')}")]
     at = shown.record.metadata.get("line")
     width = max((len(str(each.number)) for each in shown.lines), default=0)
     for each in shown.lines:

@@ -19,15 +19,6 @@ def styled(text: str, style: str) -> str:
     return f"\x1b[{_COLOURS[style]}m{text}\x1b[0m"
 
 
-def count(number: int, thing: str) -> str:
-    """So many things.
-
-    >>> count(1, "byte"), count(1200, "byte")
-    ('1 byte', '1,200 bytes')
-    """
-    return f"{number:,} {thing}" + ("" if number == 1 else "s")
-
-
 def printable_text(text: str) -> str:
     r"""The text with its lines and tabs, and everything else a terminal might obey as an escape.
 

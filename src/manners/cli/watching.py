@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from manners._text import cut, printable
+from manners._text import count, cut, printable
 from manners.cli import render
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Watch:
         return [
             f"pages    {states.get('done', 0):,} done, {states.get('failed', 0):,} failed,"
             f" {states.get('blocked', 0):,} blocked, {left:,} left; {doing}",
-            f"budget   {view.pages:,} of {render.count(its.max_pages, 'page')},"
+            f"budget   {view.pages:,} of {count(its.max_pages, 'page')},"
             f" {view.minutes:.1f} of {its.max_minutes:g} minutes",
         ]
 
@@ -126,8 +126,8 @@ def summary(status: "Status", place: str) -> list[str]:
         lines.append(f"  {name:<8} {number:>9,}  {more}".rstrip())
         if name == "blocked":
             lines += _blocked(status)
-    size = f"{status.bytes:,} bytes from {render.count(status.hosts, 'host')}"
-    lines.append(f"{size}, {render.count(status.sitemaps, 'sitemap')}, kept in {printable(place)}")
+    size = f"{status.bytes:,} bytes from {count(status.hosts, 'host')}"
+    lines.append(f"{size}, {count(status.sitemaps, 'sitemap')}, kept in {printable(place)}")
     return lines
 
 

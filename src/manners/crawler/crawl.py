@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import time
 from collections import Counter, deque
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -258,11 +258,12 @@ class Crawl:
         self._over = loop.create_future()
         ticker = asyncio.create_task(self._tick())
         try:
-            if self._is_resumed:
-                await self._hold_off(client)
             starts = [Named(url, "start", "", 0, 1.0) for url in self._starts]
             self._note(await frontier.add(starts))
-            self._find(await frontier.hosts_with_work())
+            if self._is_resumed:
+                found = await frontier.hosts_with_work()
+                await self._hold_off(client, found)
+                self._find(found)
             self.budget.run(time.time())
             self._pump()
             await self._over
@@ -320,11 +321,10 @@ class Crawl:
                 self._starts += frontier.starts()
         return frontier, scope
 
-    async def _hold_off(self, client: AsyncClient) -> None:
+    async def _hold_off(self, client: AsyncClient, names: Iterable[str]) -> None:
         """Wait as if every host had been asked just now: the last request is not known."""
-        now, frontier = time.time(), self._frontier
-        paces = await asyncio.to_thread(frontier.paces)
-        for name in await frontier.hosts_with_work():
+        now, paces = time.time(), await asyncio.to_thread(self._frontier.paces)
+        for name in names:
             if name not in paces:
                 paces[name] = (await asyncio.to_thread(self._delay_of, name), 0.0)
         for name, (delay, until) in paces.items():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from manners._text import cut, printable
+from manners._text import count, cut, printable
 from manners.cli import INTERRUPTED, UNDECIDED, inputs, render
 from manners.errors import HostDeferred, SlotTimeout
 from manners.robots.verdict import Reason
@@ -50,27 +50,16 @@ def command(
             "--same-domain/--no-same-domain", help="Stay on the hosts it begins with (default)."
         ),
     ] = None,
-    include: Annotated[
-        list[str] | None,
-        typer.Option("--include", metavar="PATTERN", help="What alone is wanted; several times."),
-    ] = None,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option("--exclude", metavar="PATTERN", help="What is left out; several times."),
-    ] = None,
+    include: inputs.IncludeOption = None,
+    exclude: inputs.ExcludeOption = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the last crawl in the store.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be done, and fetch no page.")
     ] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Save each page in a file of its own."),
-    ] = None,
-    agent: Annotated[
-        str | None, typer.Option("--agent", metavar="NAME", help="Whose verdict (default *).")
-    ] = None,
+    output: inputs.OutputOption = None,
+    agent: inputs.AgentOption = None,
     dialect: inputs.LiveDialectOption = None,
     profile: inputs.ProfileOption = None,
     like: inputs.LikeOption = None,
@@ -291,12 +280,12 @@ def _dry_run(starts: list[str], settings: "Settings", json: bool) -> int:
             print(render.verdict_line(verdict) if verdict is not None else printable(problem))
             if settings.source != "links":
                 print(
-                    f"  {render.count(told['sitemaps'], 'sitemap')}:"
-                    f" {render.count(told['found'], 'URL')}, {told['allowed']:,} of them allowed"
+                    f"  {count(told['sitemaps'], 'sitemap')}:"
+                    f" {count(told['found'], 'URL')}, {told['allowed']:,} of them allowed"
                 )
             print(
                 f"  {delay:.2f} s between requests, at most"
-                f" {render.count(settings.max_pages, 'page')} in {settings.max_minutes:g} minutes"
+                f" {count(settings.max_pages, 'page')} in {settings.max_minutes:g} minutes"
             )
     finally:
         portal.run(client.close())

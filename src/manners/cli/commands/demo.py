@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from manners._text import printable
+from manners._text import count, printable
 from manners.cli import inputs, render
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class _Story:
             self._tell(f"{page_line(page)}{self._since(visit)}", page.url)
         states = self._crawl.states
         left = states["queued"] + states["leased"]
-        done = render.count(states["done"], "page")
+        done = count(states["done"], "page")
         self._progress.say(f"{done} done, {states['blocked']} blocked, {left} left")
 
     def _answered(self, visit: "Visit") -> None:
@@ -214,7 +214,7 @@ def _verified(store: "EvidenceStore") -> "Measured":
     with closing(store.verify()) as findings:
         found = [str(finding) for finding in findings]
     records = store.head().number
-    said = f"{render.count(records, 'record')} verified: nothing found"
+    said = f"{count(records, 'record')} verified: nothing found"
     return Measured(records > 0 and not found, "; ".join(found[:3]) or said)
 
 
@@ -227,7 +227,7 @@ def _again(store: "EvidenceStore") -> "Measured":
     with closing(store.records()) as records:
         differences = [replay.again(record) for record in records]
     different = [str(each) for each in differences if each is not None]
-    said = f"{render.count(len(differences), 'record')} decided again: all the same"
+    said = f"{count(len(differences), 'record')} decided again: all the same"
     return Measured(bool(differences) and not different, "; ".join(different[:3]) or said)
 
 

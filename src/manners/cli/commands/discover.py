@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from manners._text import cut, printable
+from manners._text import count, cut, printable
 from manners.cli import UNDECIDED, inputs, render
 from manners.errors import HostDeferred, SlotTimeout
 from manners.robots.verdict import Reason
@@ -31,20 +31,12 @@ def command(
         int | None,
         typer.Option("--depth", metavar="N", help="How far links are followed (default 1)."),
     ] = None,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option("--exclude", metavar="PATTERN", help="What is left out; several times."),
-    ] = None,
-    include: Annotated[
-        list[str] | None,
-        typer.Option("--include", metavar="PATTERN", help="What alone is wanted; several times."),
-    ] = None,
+    exclude: inputs.ExcludeOption = None,
+    include: inputs.IncludeOption = None,
     urls: Annotated[bool, typer.Option("--urls", help="Print the URLs to fetch, one a line.")] = (
         False
     ),
-    agent: Annotated[
-        str | None, typer.Option("--agent", metavar="NAME", help="Whose verdict (default *).")
-    ] = None,
+    agent: inputs.AgentOption = None,
     dialect: inputs.LiveDialectOption = None,
     profile: inputs.ProfileOption = None,
     like: inputs.LikeOption = None,
@@ -137,9 +129,7 @@ def _run(discovery: "Discovery", url: str) -> None:
 def _shown_by(progress: render.Progress) -> "Callable[[Discovery], None]":
     def show(discovery: "Discovery") -> None:
         found, sitemaps = sum(discovery.found.values()), len(discovery.sitemaps)
-        progress.say(
-            f"{render.count(found, 'URL')} found, {render.count(sitemaps, 'sitemap')} read"
-        )
+        progress.say(f"{count(found, 'URL')} found, {count(sitemaps, 'sitemap')} read")
 
     return show
 
@@ -169,7 +159,7 @@ def _lines(discovery: "Discovery", place: str) -> list[str]:
             lines.append(f"  {number:>7,}  {printable(cut(said, 200))}")
         if len(discovery.filtered) > _SHOWN:
             lines.append(f"  and {len(discovery.filtered) - _SHOWN} more reasons; --json has them")
-    lines += ["", render.styled(f"{render.count(len(kept), 'URL')} to fetch", "bold")]
+    lines += ["", render.styled(f"{count(len(kept), 'URL')} to fetch", "bold")]
     lines += [f"  {printable(each.url)}" for each in kept[:_SHOWN]]
     if len(kept) > _SHOWN:
         lines.append(f"  and {len(kept) - _SHOWN:,} more; --urls prints them all")
@@ -197,7 +187,7 @@ def _pages(discovery: "Discovery") -> list[str]:
     lines = []
     for each in discovery.pages[:_SHOWN]:
         said = f", nofollow: {each.nofollow}" if each.nofollow else ""
-        links = f", {render.count(each.links, 'link')}" if each.links else ""
+        links = f", {count(each.links, 'link')}" if each.links else ""
         lines.append(f"  {printable(each.url)}  {printable(each.status)}{links}{said}")
     if len(discovery.pages) > _SHOWN:
         lines.append(f"  and {len(discovery.pages) - _SHOWN} more; --json has them all")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import typer
 
-from manners._text import printable
+from manners._text import count, printable
 from manners.cli import UNDECIDED, inputs, records, render
 from manners.errors import StoreError, UnknownName
 from manners.urls import host
@@ -210,7 +210,7 @@ def _verify_store(
     progress = render.Progress()
     with _reading(store, config) as opened, _quiet_at_the_end(progress):
         end = opened.head()
-        progress.say(f"verifying {render.count(end.number, 'record')}")
+        progress.say(f"verifying {count(end.number, 'record')}")
         with closing(opened.verify(expected)) as findings:
             number = _print_findings(findings, progress, json)
     _say(f"{_found(number)}, up to {end}")
@@ -232,7 +232,7 @@ def _verify_file(file: str, expected: "Head | None", json: bool) -> int:
         except NotAnExport as error:
             _complain(f"{file!r} is not an exported file: {error}")
             return UNDECIDED
-    _say(f"{_found(number)} in {render.count(exported.records, 'record')}")
+    _say(f"{_found(number)} in {count(exported.records, 'record')}")
     for limit in exported.limits():
         _say(limit)
     return 1 if number else 0
@@ -250,7 +250,7 @@ def _print_findings(
 
 
 def _found(number: int) -> str:
-    return render.count(number, "finding") if number else "nothing found"
+    return count(number, "finding") if number else "nothing found"
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
@@ -312,7 +312,7 @@ def replay(
 
 
 def _counts(total: int, different: int, undecided: int, others: int) -> str:
-    parts = [f"{render.count(total, 'record')} decided again"]
+    parts = [f"{count(total, 'record')} decided again"]
     if different:
         parts.append(f"{different:,} different")
     if undecided:
@@ -375,10 +375,10 @@ def export(
             files.add(record.metadata.get("snapshot"))
             number += 1
     if output is not None:
-        _say(f"{render.count(number, 'record')} in {output}")
+        _say(f"{count(number, 'record')} in {output}")
     if files.bad:
         inputs.warn(
-            f"{render.count(files.bad, 'robots.txt file')} missing or changed:"
+            f"{count(files.bad, 'robots.txt file')} missing or changed:"
             " `manners evidence verify` says which"
         )
     return 1 if files.bad else 0
@@ -423,7 +423,7 @@ def prune(
                     "records would be dropped for good: --yes says that you mean it"
                 )
             number = opened.count(Filter(until=moment))
-            asked = f"Drop {render.count(number, 'record')} for good, of {opened.place}?"
+            asked = f"Drop {count(number, 'record')} for good, of {opened.place}?"
             if not typer.confirm(printable(asked), err=True):
                 _say("nothing was dropped")
                 return 1
@@ -431,7 +431,7 @@ def prune(
     if json:
         print(render.as_json({"removed": removed, "checkpoint": start._asdict()}))
     elif removed:
-        dropped = render.count(removed, "record")
+        dropped = count(removed, "record")
         print(printable(f"{dropped} dropped; the chain goes on from {start}"))
     else:
         print("nothing to drop")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from manners._text import cut, printable
+from manners._text import count, cut, printable
 from manners.cli import UNDECIDED, inputs, render
 from manners.errors import HostDeferred, InvalidURL, MannersError, StoreError
 from manners.robots.verdict import Verdict
@@ -33,16 +33,11 @@ _OURS = {
 
 def command(
     urls: inputs.UrlsArgument = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="DIR", help="Save each page in a file of its own."),
-    ] = None,
+    output: inputs.OutputOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be fetched, and fetch no page.")
     ] = False,
-    agent: Annotated[
-        str | None, typer.Option("--agent", metavar="NAME", help="Whose verdict (default *).")
-    ] = None,
+    agent: inputs.AgentOption = None,
     header: Annotated[
         list[str] | None,
         typer.Option(
@@ -119,7 +114,7 @@ def command(
     def waiting() -> None:
         progress.say(
             f"{fetching.done} of {fetching.read} done, {report.kinds['blocked']} blocked,"
-            f" {render.count(fetching.hosts, 'host')} under way"
+            f" {count(fetching.hosts, 'host')} under way"
         )
 
     try:
@@ -232,7 +227,7 @@ def _story(result: _Result) -> str:
     if page is not None and len(page.hops) > 1:
         parts[0] += f" -> {page.final_url}"
     if page is not None and page.status is not None:
-        parts += [render.count(len(page.body), "byte"), f"{page.seconds:.2f} s"]
+        parts += [count(len(page.body), "byte"), f"{page.seconds:.2f} s"]
     return "  ".join(filter(None, [*parts, result.told.why, printable(str(result.file or ""))]))
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from manners._text import printable
+from manners._text import count, printable
 from manners.cli import UNDECIDED, inputs, render
 from manners.robots.lines import read_lines
 
@@ -94,11 +94,10 @@ def _lines(site: "Site") -> list[str]:
     if outcome.is_plain:
         cut = "" if outcome.complete else ", and that is not all of it"
         charset = outcome.charset or "none named, read as utf-8"
-        rows.append(("size", render.count(outcome.bytes, "byte") + cut))
+        rows.append(("size", count(outcome.bytes, "byte") + cut))
         rows.append(("charset", charset))
         groups = [
-            f"{', '.join(group.agents)} (line {group.line}): "
-            + render.count(len(group.rules), "rule")
+            f"{', '.join(group.agents)} (line {group.line}): " + count(len(group.rules), "rule")
             for group in robots.groups
         ]
         rows += _listed("groups", groups)

@@ -12,7 +12,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
-from manners._text import cut
+from manners._text import count, cut
 from manners.crawler.picture import charts, words
 from manners.crawler.picture.elements import Child, Element, element, its, style
 from manners.crawler.report import (
@@ -170,7 +170,7 @@ def _cut(listing: Listing[Any], thing: str, report: Report) -> Child:
 def _more(total: int, shown: int, thing: str, report: Report) -> Child:
     if total <= shown:
         return None
-    said = f"The first {shown:,} of {words.count(total, thing)}. All of them: "
+    said = f"The first {shown:,} of {count(total, thing)}. All of them: "
     return element("p", said, element("code", report.rest), class_="cut")
 
 
@@ -197,7 +197,7 @@ def _beginning(report: Report) -> Element:
         )
         for name, number, kind, said in states
     ]
-    hosts = words.count(status.hosts, "host")
+    hosts = count(status.hosts, "host")
     tiles.append(
         element(
             "div",
@@ -231,7 +231,7 @@ def _beginning(report: Report) -> Element:
 
 
 def _fetched(redirects: int) -> str:
-    return f"and {words.count(redirects, 'redirect')}" if redirects else ""
+    return f"and {count(redirects, 'redirect')}" if redirects else ""
 
 
 def _joined(parts: Sequence[Child]) -> Child:
@@ -252,7 +252,7 @@ def _budget(report: Report) -> Element:
     return element(
         "div",
         meter(
-            f"{budget.pages:,} of {words.count(int(budget.max_pages), 'page')} of the budget",
+            f"{budget.pages:,} of {count(int(budget.max_pages), 'page')} of the budget",
             budget.pages,
             budget.max_pages,
         ),
@@ -279,7 +279,7 @@ def _timeline(report: Report) -> Child:
     ]
     left_out = f" Pauses are left out: {', '.join(pauses)}." if pauses else ""
     others = (
-        f" These are the hosts that were asked most, without {words.count(rest, 'other')}."
+        f" These are the hosts that were asked most, without {count(rest, 'other')}."
         if rest
         else ""
     )
@@ -319,7 +319,7 @@ def _sign(kind: str) -> Element:
 
 
 def _lane(lane: Lane, timeline: TimeLine) -> Element:
-    asked = words.count(lane.requests, "request")
+    asked = count(lane.requests, "request")
     shortest = "" if lane.shortest is None else f"shortest gap {words.seconds(lane.shortest)}"
     delays = sorted({each.delay for each in lane.bins})
     least = words.seconds(delays[0])
@@ -452,7 +452,7 @@ def _decisions(report: Report) -> Child:
     gone = f" The records of {proof.missing:,} more are gone." if proof.missing else ""
     return [
         _note(
-            f"What decided whether a URL may be fetched: {words.count(proof.decisions, 'decision')}"
+            f"What decided whether a URL may be fetched: {count(proof.decisions, 'decision')}"
             f" on record, each with its reason.{gone}"
         ),
         _table(
@@ -476,7 +476,7 @@ def _decisions(report: Report) -> Child:
 def _because(decision: Decision) -> Child:
     why = words.DECISIONS.get(decision.reason, decision.reason)
     if decision.line:
-        same = f", and {words.count(decision.sites - 1, 'other')}" if decision.sites > 1 else ""
+        same = f", and {count(decision.sites - 1, 'other')}" if decision.sites > 1 else ""
         where = [f"line {decision.line} of ", its(decision.robots), same]
         return [its(decision.rule), element("span", where, class_="sub")]
     if decision.rule:
@@ -513,7 +513,7 @@ def _robots(report: Report) -> Child:
 
 
 def _place(file: RobotsFile) -> Child:
-    same = f" and {words.count(file.sites - 1, 'other')}" if file.sites > 1 else ""
+    same = f" and {count(file.sites - 1, 'other')}" if file.sites > 1 else ""
     return [its(file.url), same]
 
 
@@ -602,7 +602,7 @@ def _reason(reason: Reason, rows: Sequence[Sequence[Child]], most: int, report: 
         "summary",
         element("span", title),
         charts.bar(reason.number, most, "no"),
-        element("span", words.count(reason.number, "URL"), class_="number"),
+        element("span", count(reason.number, "URL"), class_="number"),
     )
     table = _table(title, ("URL", "Depth>"), rows, hide=True)
     return element("details", summary, table, _more(reason.number, len(rows), "URL", report))
@@ -631,7 +631,7 @@ def _failed(report: Report) -> Child:
         (
             (
                 [its(each.url), element("span", cut(each.reason, 160), class_="sub")],
-                words.count(each.attempts, "time"),
+                count(each.attempts, "time"),
             )
             for each in failed.rows
         ),
@@ -639,7 +639,7 @@ def _failed(report: Report) -> Child:
     )
     if len(failed.rows) <= _OPEN:
         return table
-    number = words.count(failed.total, "page")
+    number = count(failed.total, "page")
     return _details(number, [table, _cut(failed, "page", report)])
 
 
@@ -720,7 +720,7 @@ def _came(sitemap: SitemapRead) -> Element:
     if sitemap.reason:
         said.append(cut(sitemap.reason, 100))
     if sitemap.problems:
-        said.append(words.count(len(sitemap.problems), "problem"))
+        said.append(count(len(sitemap.problems), "problem"))
     return element("span", ", ".join(said), class_="sub")
 
 
@@ -760,7 +760,7 @@ def _pages(report: Report) -> Child:
         ),
         hide=True,
     )
-    number = words.count(report.pages.total, "page")
+    number = count(report.pages.total, "page")
     return _details(
         number, [table, _cut(report.pages, "page", report)], is_open=len(report.pages.rows) <= _OPEN
     )

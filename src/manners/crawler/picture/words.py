@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+from manners._text import count
+
 REASONS = {
     "rule-matched": "A line of robots.txt disallows it",
     "excluded": "Your own settings leave it out",
@@ -42,15 +44,6 @@ PROBLEMS = {
     "not-utf8": "not UTF-8",
     "no-leading-slash": "never matches: no / at the beginning",
 }
-
-
-def count(number: int, thing: str) -> str:
-    """So many things.
-
-    >>> count(1, "host"), count(1200, "page")
-    ('1 host', '1,200 pages')
-    """
-    return f"{number:,} {thing}" + ("" if number == 1 else "s")
 
 
 def seconds(number: float) -> str:

@@ -1,0 +1,30 @@
+"""Places for the stores of crawls: files, and databases of a real PostgreSQL."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from manners.evidence.store import EvidenceStore
+from tests.contracts.postgres import Postgres
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[Postgres]:
+    with Postgres("-c", "fsync=off") as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def new(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], str]:
+    """Makes a place where nothing is."""
+    if request.param == "postgresql":
+        server: Postgres = request.getfixturevalue("postgres")
+        return server.database
+    return lambda: str(tmp_path / f"{len(list(tmp_path.iterdir()))}.db")
+
+
+@pytest.fixture
+def store(new: Callable[[], str]) -> Iterator[EvidenceStore]:
+    with EvidenceStore(new()) as made:
+        yield made
