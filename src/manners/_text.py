@@ -51,6 +51,34 @@ def count(number: int, thing: str) -> str:
     return f"{number:,} {thing}" + ("" if number == 1 else "s")
 
 
+def duration(seconds: float) -> str:
+    """A time for people.
+
+    >>> duration(0.0042), duration(0.35), duration(1.234), duration(75), duration(2e5)
+    ('4 ms', '0.35 s', '1.2 s', '1 min 15 s', '2 d 7 h')
+    """
+    if seconds < 59.5:
+        return _short(seconds)
+    whole = round(seconds)
+    if whole < 3_600:
+        return _both(whole // 60, "min", whole % 60, "s")
+    if whole < 86_400:
+        return _both(whole // 3_600, "h", whole % 3_600 // 60, "min")
+    return _both(whole // 86_400, "d", whole % 86_400 // 3_600, "h")
+
+
+def _short(seconds: float) -> str:
+    if 0 < seconds < 0.1:
+        return f"{seconds * 1000:.0f} ms"
+    digits = 2 if seconds < 0.995 else 1 if seconds < 9.95 else 0
+    text = f"{seconds:.{digits}f}"
+    return (text.rstrip("0").rstrip(".") if digits else text) + " s"
+
+
+def _both(number: int, unit: str, rest: int, part: str) -> str:
+    return f"{number} {unit}" + (f" {rest} {part}" if rest else "")
+
+
 def printable(text: str) -> str:
     r"""The text with everything a terminal might obey written as an escape.
 

@@ -204,7 +204,7 @@ def test_a_line_for_each_page_and_a_summary(run: Run, site: Site) -> None:
     ran = run(site.url(SHOP))
     base = site.url(SHOP, "")
     assert (ran.code, ran.err) == (0, "")
-    shown = [re.sub(r"[\d.]+ s(?=$|  |:)", "TIME", line) for line in ran.lines]
+    shown = [re.sub(r"[\d.]+ m?s(?=$|  |:)", "TIME", line) for line in ran.lines]
     size = "[0-9,]+ bytes"
     first, pages, rest = shown[0], shown[1:7], shown[7:]
     assert first == f"crawling {base}/ as *"

@@ -98,6 +98,7 @@ def test_any_jumble_is_the_same_in_any_pieces(body: bytes, cuts: list[int], size
 @settings(max_examples=300)
 @given(jumbles)
 @example(b"<urlset>" + b"<url><loc>https://example.com/p</loc></url>\r" * 2)
+@example(b"<urlset><url><loc>https://example.com/p</loc></url><?xml <url></url>?>")
 def test_the_short_way_finds_what_the_long_one_does(body: bytes) -> None:
     """Entries that are read without expat are those that expat finds."""
     short = read(body)

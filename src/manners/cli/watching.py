@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from manners._text import count, cut, printable
+from manners._text import count, cut, duration, printable
 from manners.cli import render
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Watch:
         states, rate = view.states, self.pages / seconds
         left = states.get("queued", 0) + states.get("leased", 0)
         to_go = min(left, max(its.max_pages - view.pages, 0))
-        soon = f", about {_duration(to_go / rate)} left" if rate and to_go else ""
+        soon = f", about {duration(to_go / rate)} left" if rate and to_go else ""
         doing = (
             "finishing what is under way; Ctrl-C again stops now"
             if view.is_stopping
@@ -88,7 +88,7 @@ class Watch:
 
 def _cells(each: "HostView") -> tuple[str, ...]:
     wait = each.until - time.time()
-    soon = "now" if wait <= 0 else f"in {_duration(wait)}"
+    soon = "now" if wait <= 0 else f"in {duration(wait)}"
     said = f"{soon}, waits" if wait > max(2 * each.delay, 1.0) else soon
     return printable(cut(each.host, 60)), f"{each.delay:.2f} s", said, str(each.running)
 
@@ -113,7 +113,7 @@ def summary(status: "Status", place: str) -> list[str]:
     began = status.began.replace("T", " ").partition("+")[0]
     lines = [
         render.styled(f"crawl {status.crawl} of {printable(cut(status.start, 200))}", "bold"),
-        f"began {began} UTC, ran for {_duration(status.seconds)}: {printable(status.ended)}",
+        f"began {began} UTC, ran for {duration(status.seconds)}: {printable(status.ended)}",
     ]
     said = ", ".join(f"{printable(name)}: {number:,}" for name, number in status.statuses.items())
     rows = [
@@ -141,19 +141,3 @@ def _blocked(status: "Status") -> list[str]:
             said = f"{each.reason}: {each.rule}"
         lines.append(f"    {each.number:>9,}  {printable(cut(said, _WIDE))}")
     return lines
-
-
-def _duration(seconds: float) -> str:
-    """A time for people.
-
-    >>> _duration(0.3), _duration(75), _duration(7_330)
-    ('0.3 s', '1 min 15 s', '2 h 2 min')
-    """
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    minutes, rest = divmod(int(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"

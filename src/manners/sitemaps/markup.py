@@ -85,7 +85,7 @@ class Markup:
         self._inside = b""  # what ends the section that the block stands in
         self._expat: expat.XMLParserType | None = None  # none while the next entry is looked for
         self._lines = lines  # of the file, before what expat sees
-        self._ahead = b"", 0  # a block, and how far it is read without expat
+        self._ahead = b"", 0, 0  # a block, and from where to where it is read without expat
         self._skipped = b""
         self._find = _FIRST
         self._root = ""
@@ -104,8 +104,8 @@ class Markup:
     @property
     def line(self) -> int:
         """Where in the file it stands."""
-        ahead, end = self._ahead
-        lines = self._lines + ahead.count(b"\n", 0, end)
+        ahead, at, end = self._ahead
+        lines = self._lines + ahead.count(b"\n", at, end)
         return lines + (1 if self._expat is None else int(self._expat.CurrentLineNumber))
 
     def feed(self, data: bytes) -> None:
@@ -180,78 +180,82 @@ class Markup:
         return data
 
     def _push(self, data: bytes, is_plain: bool = False) -> None:
-        while data and not self._parser.is_over:
+        at = 0
+        while at < len(data) and not self._parser.is_over:
             made = self._expat
             if made is None:
-                data = self._resumed(data)
+                data, at = self._resumed(data[at:]), 0
                 continue
             if is_plain and self._path and not self._inner:
-                left = self._plain(data, made) if self._path == _PLAIN_PATH else data
-                is_plain, data = len(left) < len(data), left
+                after = self._plain(data, at, made) if self._path == _PLAIN_PATH else at
+                is_plain, at = after > at, after
                 if self._parser.is_over:  # what follows the last entry that counts is not looked at
                     return
             # Up to the end of this entry, if more plain ones may follow; else all of it.
-            end = data.find(b"</url>") + 6 if is_plain else 0
-            data = (
-                self._parse(data[:end], made) + data[end:] if end > 5 else self._parse(data, made)
-            )
+            end = data.find(b"</url>", at) + 6 if is_plain else 0
+            at = self._parse(data, at, end if end > 5 else len(data), made)
 
-    def _plain(self, data: bytes, made: expat.XMLParserType) -> bytes:
+    def _plain(self, data: bytes, at: int, made: expat.XMLParserType) -> int:
         """Read the entries that are written as nearly all are, which takes a fraction of the time.
 
-        Returns what follows them. Whatever is there but plain text in the usual elements is left
-        to expat, and so is everything when expat is in the midst of a token.
+        Returns where they end. Whatever is there but plain text in the usual elements is left to
+        expat, and so is everything when expat is in the midst of a token.
         """
         if int(made.CurrentByteIndex) != self._fed:
-            return data
-        end, add = 0, self._parser.add
+            return at
+        end, add = at, self._parser.add
         while not self._parser.is_over:
             found = _PLAIN(data, end)
             if found is None:
                 break
             end = found.end()
-            self._ahead = data, end
+            self._ahead = data, at, end
             fields = {name: text.decode() for name, text in found.groupdict(b"").items()}
             if "&" in fields["loc"]:
                 fields["loc"] = fields["loc"].replace("&amp;", "&")
             add(fields, "page")
-        self._ahead = b"", 0
-        self._lines += data.count(b"\n", 0, end)
-        return data[end:]
+        if end > at:
+            self._opening = 0  # where it was begun is behind it
+        self._ahead = b"", 0, 0
+        self._lines += data.count(b"\n", at, end)
+        return end
 
-    def _parse(self, data: bytes, made: expat.XMLParserType) -> bytes:
-        """Let expat read; returns what is to be read again."""
+    def _parse(self, data: bytes, at: int, end: int, made: expat.XMLParserType) -> int:
+        """Let expat read from here to there; returns where to go on."""
         try:
-            made.Parse(data, False)
+            made.Parse(data[at:end], False)
         except expat.ExpatError as error:
-            # What fails where it was begun with is not begun with again. A token may have begun in
-            # an earlier block.
-            where = max(int(made.ErrorByteIndex) - self._fed, int(self._fed == self._opening))
+            # What fails where it was begun with is not begun with again.
+            where = at + max(int(made.ErrorByteIndex), self._opening + 1) - self._fed
             detail = expat.ErrorString(error.code) or ""
-            return self._skip(data, where, "not-well-formed", detail)
+            return self._skip(data, at, where, "not-well-formed", detail)
         except _Broken as broken:
-            return self._skip(data, max(broken.args[0] - self._fed, 0))
+            return self._skip(data, at, at + broken.args[0] - self._fed)
         except _Stop:
-            return b""
-        self._fed += len(data)
-        self._newlines += data.count(b"\n")
-        return self._limited(made)
+            return len(data)
+        self._fed += end - at
+        self._newlines += data.count(b"\n", at, end)
+        self._limited(made)
+        return end
 
-    def _limited(self, made: expat.XMLParserType) -> bytes:
+    def _limited(self, made: expat.XMLParserType) -> None:
         """See to it that what is kept of the file stays small."""
         if self._field and sum(map(len, self._text)) > MAX_TEXT:
             self._text[:] = ["".join(self._text)[: MAX_TEXT + 1]]
             made.CharacterDataHandler = None
         if self._fed - int(made.CurrentByteIndex) > _MAX_TOKEN:
-            return self._skip(b"", 0, "too-long", "a tag or a comment")
-        if len(made.intern) > _MAX_NAMES:
-            return self._skip(b"", 0, "too-many-names", "of elements and attributes")
-        return b""
+            self._skip(b"", 0, 0, "too-long", "a tag or a comment")
+        elif len(made.intern) > _MAX_NAMES:
+            self._skip(b"", 0, 0, "too-many-names", "of elements and attributes")
 
     # Behind what cannot be read.
 
-    def _skip(self, data: bytes, where: int, problem: str = "", detail: str = "") -> bytes:
-        """Leave this entry; returns where to look for the next."""
+    def _skip(self, data: bytes, at: int, where: int, problem: str = "", detail: str = "") -> int:
+        """Leave this entry, which expat was given up to `at`; returns where to look for the next.
+
+        That is before `at` where a token is broken that it was given the beginning of. One that
+        began in an earlier block is left behind.
+        """
         if problem:
             self._parser.note(problem, detail, self.line)
         self._leave_item(is_broken=True)
@@ -260,9 +264,10 @@ class Markup:
             self._parser.stop("not-well-formed", "too often to read on", self.line)
         if self._parser.form == "unknown" and self._root:  # the real one may follow
             self._root, self._find = "", _FIRST
-        self._lines += self._newlines + data.count(b"\n", 0, where)
+        where = max(where, 0)
+        self._lines += self._newlines + data.count(b"\n", at, where) - data.count(b"\n", where, at)
         self._reset()
-        return data[where:]
+        return where
 
     def _resumed(self, data: bytes) -> bytes:
         """Look for the next entry; returns it with what follows."""
@@ -293,7 +298,8 @@ class Markup:
 
     def _reset(self) -> None:
         self._expat = None
-        self._fed = self._newlines = self._opening = 0
+        self._fed: int = 0  # what expat was given, as far as it has read it without a mistake
+        self._newlines = self._opening = 0
         self._path: list[str] = []  # what is open, down to the entry
         self._item, self._inner = "", 0  # the entry, and how deep in it
         self._fields: dict[str, str] = {}

@@ -7,7 +7,7 @@ sheet has them, for light and for dark.
 
 from collections.abc import Iterable, Sequence
 
-from manners.crawler.picture import words
+from manners._text import duration
 from manners.crawler.picture.elements import Child, Element, element
 from manners.crawler.timeline import Bin, Lane, TimeLine
 
@@ -86,7 +86,7 @@ def axis(timeline: TimeLine) -> Element:
         (75, "middle"),
         (100, "end"),
     ):
-        at = words.seconds(timeline.seconds * part / 100)
+        at = duration(timeline.seconds * part / 100)
         drawn.append(element("text", at, x=f"{part}%", y=12, text_anchor=anchor, class_="tick"))
     return _svg(16, drawn)
 

@@ -12,7 +12,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
-from manners._text import count, cut
+from manners._text import count, cut, duration
 from manners.crawler.picture import charts, words
 from manners.crawler.picture.elements import Child, Element, element, its, style
 from manners.crawler.report import (
@@ -214,7 +214,7 @@ def _beginning(report: Report) -> Element:
             "Began on ",
             element("strong", words.moment(status.began)),
             ", ran for ",
-            element("strong", words.seconds(status.seconds)),
+            element("strong", duration(status.seconds)),
             " as ",
             _joined(agents),
             ". It ended: " if status.ended != RUNNING else ". It is ",
@@ -274,8 +274,7 @@ def _timeline(report: Report) -> Child:
         return element("p", "Nothing was asked for.", class_="none")
     rest = timeline.hosts - len(timeline.lanes)
     pauses = [
-        f"{words.seconds(pause.seconds)} after {words.seconds(pause.at)}"
-        for pause in timeline.pauses[:5]
+        f"{duration(pause.seconds)} after {duration(pause.at)}" for pause in timeline.pauses[:5]
     ]
     left_out = f" Pauses are left out: {', '.join(pauses)}." if pauses else ""
     others = (
@@ -320,10 +319,10 @@ def _sign(kind: str) -> Element:
 
 def _lane(lane: Lane, timeline: TimeLine) -> Element:
     asked = count(lane.requests, "request")
-    shortest = "" if lane.shortest is None else f"shortest gap {words.seconds(lane.shortest)}"
+    shortest = "" if lane.shortest is None else f"shortest gap {duration(lane.shortest)}"
     delays = sorted({each.delay for each in lane.bins})
-    least = words.seconds(delays[0])
-    force = f"delay {least}" if len(delays) == 1 else f"delay {least} to {_s(delays[-1])}"
+    least = duration(delays[0])
+    force = f"delay {least}" if len(delays) == 1 else f"delay {least} to {duration(delays[-1])}"
     label = (
         f"{cut(lane.host, 200)}: {asked}, {shortest}, {force}. The numbers are in a table below."
     )
@@ -340,7 +339,7 @@ def _lane(lane: Lane, timeline: TimeLine) -> Element:
             "div",
             element(
                 "div",
-                element("span", _s(charts.top_of(lane)), class_="upper"),
+                element("span", duration(charts.top_of(lane)), class_="upper"),
                 element("span", "0", class_="lower"),
                 element("span", f"≤ {most:,}", class_="least"),
                 class_="scale",
@@ -361,21 +360,18 @@ def _numbers(timeline: TimeLine) -> Element:
             ("From", "Requests>", "Shortest gap>", "Delay in force>"),
             (
                 (
-                    _s(each.at),
+                    duration(each.at),
                     f"{each.requests:,}",
-                    "" if each.gap is None else _s(each.gap),
-                    _s(each.delay),
+                    "" if each.gap is None else duration(each.gap),
+                    duration(each.delay),
                 )
                 for each in lane.bins
             ),
         )
         for lane in timeline.lanes
     ]
-    summary = f"The time line in numbers, in steps of {_s(timeline.step)}"
+    summary = f"The time line in numbers, in steps of {duration(timeline.step)}"
     return element("details", element("summary", summary), tables, class_="numbers")
-
-
-_s = words.seconds
 
 
 # Answers.
@@ -388,7 +384,7 @@ def _answers(report: Report) -> Child:
     codes = [(its(name, 80), number, _kind(name)) for name, number in statuses.items()]
     spans: list[tuple[Child, int, str]] = []
     for span in times.spans:
-        name = "longer" if span.up_to is None else f"up to {_s(span.up_to)}"
+        name = "longer" if span.up_to is None else f"up to {duration(span.up_to)}"
         spans.append((name, span.number, "ok"))
     parts = [
         ("Median", times.median),
@@ -406,7 +402,7 @@ def _answers(report: Report) -> Child:
         element(
             "dl",
             [
-                element("div", element("dt", name), element("dd", _s(value)))
+                element("div", element("dt", name), element("dd", duration(value)))
                 for name, value in parts
             ],
             class_="tiles",
@@ -431,7 +427,7 @@ def _kind(status: str) -> str:
 
 
 def _slow(page: Fetched) -> tuple[Child, ...]:
-    return _page_cell(page), _s(page.seconds)
+    return _page_cell(page), duration(page.seconds)
 
 
 def _page_cell(page: Fetched) -> Child:
@@ -739,12 +735,12 @@ def _hosts(report: Report) -> Child:
 
 
 def _host(row: HostRow) -> tuple[Child, ...]:
-    read = f"{words.size(row.bytes)}, answers in {_s(row.seconds)} on average"
+    read = f"{words.size(row.bytes)}, answers in {duration(row.seconds)} on average"
     return (
         [its(row.host, 100), element("span", read, class_="sub")],
         f"{row.requests:,}",
-        "" if row.shortest is None else _s(row.shortest),
-        "" if row.delay is None else _s(row.delay),
+        "" if row.shortest is None else duration(row.shortest),
+        "" if row.delay is None else duration(row.delay),
     )
 
 
@@ -755,7 +751,7 @@ def _pages(report: Report) -> Child:
         "Pages",
         ("Status", "Page", "Size>", "Time>"),
         (
-            (str(each.status), _page_cell(each), words.size(each.bytes), _s(each.seconds))
+            (str(each.status), _page_cell(each), words.size(each.bytes), duration(each.seconds))
             for each in report.pages.rows
         ),
         hide=True,

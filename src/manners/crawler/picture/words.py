@@ -46,34 +46,6 @@ PROBLEMS = {
 }
 
 
-def seconds(number: float) -> str:
-    """A short time.
-
-    >>> seconds(0.0042), seconds(0.35), seconds(1.234), seconds(75), seconds(7_300), seconds(2e5)
-    ('4 ms', '0.35 s', '1.2 s', '1 min 15 s', '2 h 1 min', '2 d 7 h')
-    """
-    if number < 59.5:
-        return _short(number)
-    whole = round(number)
-    if whole < 3_600:
-        return _both(whole // 60, "min", whole % 60, "s")
-    if whole < 86_400:
-        return _both(whole // 3_600, "h", whole % 3_600 // 60, "min")
-    return _both(whole // 86_400, "d", whole % 86_400 // 3_600, "h")
-
-
-def _short(number: float) -> str:
-    if 0 < number < 0.1:
-        return f"{number * 1000:.0f} ms"
-    digits = 2 if number < 0.995 else 1 if number < 9.95 else 0
-    text = f"{number:.{digits}f}"
-    return (text.rstrip("0").rstrip(".") if digits else text) + " s"
-
-
-def _both(number: int, unit: str, rest: int, part: str) -> str:
-    return f"{number} {unit}" + (f" {rest} {part}" if rest else "")
-
-
 def size(number: int) -> str:
     """So many bytes.
 
