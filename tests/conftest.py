@@ -1,10 +1,20 @@
 """What all tests share."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
+from tests.contracts.postgres import Postgres
+
 _GZIP = b"\x1f\x8b"
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """One server for all who want a database of their own; who ends one starts one."""
+    with Postgres("-c", "fsync=off") as server:
+        yield server
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:

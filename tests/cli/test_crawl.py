@@ -473,12 +473,6 @@ def test_no_password_is_kept_or_shown(
         assert b"secret" not in file.read_bytes()
 
 
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Postgres]:
-    with Postgres("-c", "fsync=off") as made:
-        yield made
-
-
 def test_politeness_is_shared_by_a_server(
     run: Run, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

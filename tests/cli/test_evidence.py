@@ -897,17 +897,16 @@ def test_the_place_may_stand_in_the_settings(run: Run, monkeypatch: pytest.Monke
     assert len(run("list", "--store", "option.db").lines) == 3
 
 
-def test_a_store_in_postgresql(run: Run) -> None:
+def test_a_store_in_postgresql(run: Run, postgres: Postgres) -> None:
     """All of it, with `postgresql://…`."""
-    with Postgres() as server:
-        place = server.database()
-        keep(*FIVE, place=place)
-        keep(*FIVE)
-        for words in COMMANDS:
-            here, there = run(*words), run(*words, "--store", place)
-            assert here.code == there.code == 0
-            assert (here.raw, here.err) == (there.raw, there.err), words
-        assert run("verify", "--store", place).code == 0
+    place = postgres.database()
+    keep(*FIVE, place=place)
+    keep(*FIVE)
+    for words in COMMANDS:
+        here, there = run(*words), run(*words, "--store", place)
+        assert here.code == there.code == 0
+        assert (here.raw, here.err) == (there.raw, there.err), words
+    assert run("verify", "--store", place).code == 0
 
 
 def test_a_subcommand_is_needed(run: Run) -> None:

@@ -98,10 +98,10 @@ class Postgres:
         """Where a database is."""
         return f"postgresql://postgres@127.0.0.1:{self.port}/{name}"
 
-    def database(self) -> str:
-        """The URL of a new database."""
+    def database(self, template: str = "template1") -> str:
+        """The URL of a new database, empty, or a copy of another."""
         name = f"made_{os.getpid()}_{next(self._numbers)}"
-        self.execute(f"CREATE DATABASE {name}")
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         return self.url(name)
 
     def execute(self, statement: str, name: str = "postgres") -> None:

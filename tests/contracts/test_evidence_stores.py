@@ -28,16 +28,11 @@ STANDSTILL = 60.0
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def places(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Places]:
-    """Places of one kind; one server for all databases."""
+def places(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Places:
+    """Places of one kind."""
     folder = tmp_path_factory.mktemp("stores")
-    if request.param == "sqlite":
-        yield Places(folder)
-    else:
-        with Postgres() as server:
-            yield Places(folder, server)
+    is_file = request.param == "sqlite"
+    return Places(folder) if is_file else Places(folder, request.getfixturevalue("postgres"))
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,6 @@ from manners.evidence.store import EvidenceStore
 from tests.contracts.postgres import Postgres
 
 
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Postgres]:
-    with Postgres("-c", "fsync=off") as server:
-        yield server
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
 def new(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], str]:
     """Makes a place where nothing is."""

@@ -236,12 +236,6 @@ def waited(folder: Path, role: str, seconds: float) -> float:
     return after.at - before[-1].at
 
 
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Postgres]:
-    with Postgres() as made:
-        yield made
-
-
 def test_a_crawl_in_a_database_may_be_killed(
     world: World, tmp_path: Path, postgres: Postgres
 ) -> None:

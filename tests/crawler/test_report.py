@@ -5,7 +5,6 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -467,12 +466,6 @@ def test_what_is_drawn_is_said_as_well(report: Report) -> None:
 
 
 # PostgreSQL.
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[Postgres]:
-    with Postgres() as server:
-        yield server
 
 
 def test_a_store_in_postgresql_has_the_same_report(postgres: Postgres, report: Report) -> None:

@@ -42,9 +42,7 @@ class Places:
             made = self.new()
             shutil.copyfile(place, made)
             return made
-        name = f"copy_{next(self._numbers)}"
-        self.server.execute(f"CREATE DATABASE {name} TEMPLATE {make_url(place).database}")
-        return self.server.url(name)
+        return self.server.database(make_url(place).database or "")
 
 
 def execute(place: str, *statements: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -21,22 +20,16 @@ from manners.evidence import database, schema
 from manners.evidence.chain import Head
 from manners.evidence.database import Database
 from manners.evidence.store import EvidenceStore
-from tests.contracts.postgres import Postgres
 from tests.evidence.drafts import drafts
 from tests.evidence.places import Places, ended, execute, process
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def places(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Places]:
-    """Places of one kind; one server for all databases."""
+def places(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Places:
+    """Places of one kind."""
     folder = tmp_path_factory.mktemp("stores")
-    if request.param == "sqlite":
-        yield Places(folder)
-    else:
-        with Postgres() as server:
-            yield Places(folder, server)
+    is_file = request.param == "sqlite"
+    return Places(folder) if is_file else Places(folder, request.getfixturevalue("postgres"))
 
 
 # Places.

@@ -295,6 +295,7 @@ def test_a_bug_would_be_found(tmp_path: Path, bug: str) -> None:
 
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[Postgres]:
+    """One that may be ended."""
     with Postgres() as server:
         yield server
 
