@@ -27,7 +27,7 @@ class Server:
         self.failures: tuple[type[Exception], ...] = (RedisError, OSError)
         """What it raises when something goes wrong."""
         try:
-            self.place = _without_password(url)
+            self.place = without_password(url)
             """The URL as it may be shown."""
             pool = BlockingConnectionPool.from_url(
                 url.replace("valkey", "redis", 1) if url.startswith("valkey") else url,
@@ -43,6 +43,11 @@ class Server:
         self.redis = Redis.from_pool(pool)
 
 
-def _without_password(url: str) -> str:
+def without_password(url: str) -> str:
+    """The URL of a server as it may be shown and kept.
+
+    >>> without_password("valkey://name:secret@example.com:6379/0")
+    'valkey://example.com:6379/0'
+    """
     host = urlsplit(url).netloc.rpartition("@")[2]
     return f"{url.partition('://')[0]}://{host}{urlsplit(url).path}"

@@ -211,10 +211,6 @@ class AsyncClient:
         delay = self._pace.gap(0.5) if known is None else known.gap(0.5)
         return delay, self._gate.earliest(name)
 
-    async def hold_off(self, name: str, until: float) -> None:
-        """Let no request to a host start before a time."""
-        await self._gate.penalise(name, until)
-
     def shut(self) -> None:
         """Let nothing more start, and turn away whoever waits; what is under way goes on."""
         self._gate.shut()
@@ -459,11 +455,7 @@ class PageStream:
 def _settings(agent: str | None, settings: Settings, changes: dict[str, Any]) -> Settings:
     if "max_pages" in changes or "max_minutes" in changes:
         raise TypeError("a client has no limit of its own: pass budget=Settings(…).budget")
-    if agent is not None:
-        changes = {"agent": agent, **changes}
-        if settings.user_agent is None and agent != "*":
-            changes = {"user_agent": agent, **changes}
-    return settings.but(**changes)
+    return settings.for_agent(agent).but(**changes)
 
 
 def _conditions(url: str, since: Page) -> dict[str, str]:

@@ -6,7 +6,7 @@ its options. Nothing that came from a server reaches a line raw.
     manners.retrieval   INFO      host, status, fromCache, ageSec, bytes, for each retrieval
                         WARNING   what failed, and what is beyond a limit
     manners.cache       WARNING   a store that does not answer
-    manners.client      WARNING   a budget that is nearly used
+    manners.client      WARNING   a budget that is nearly used, work that waits
     manners.matching    DEBUG     path, decision, winnerPattern, matchLen; see `log_matches`
 """
 
@@ -60,13 +60,8 @@ def cache_failed(problem: str) -> None:
     _CACHE.warning("%s", printable(problem))
 
 
-def limit_near(problem: str) -> None:
-    """Not much is left of a budget."""
-    _CLIENT.warning("%s", printable(problem))
-
-
-def waits(problem: str) -> None:
-    """Work waits for what does not answer."""
+def warned(problem: str) -> None:
+    """Something that whoever runs a client or a crawl should know of."""
     _CLIENT.warning("%s", printable(problem))
 
 

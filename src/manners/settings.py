@@ -20,6 +20,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NoReturn, get_args
 
 from manners import logs
 from manners._text import printable
+from manners._valkey import without_password
 from manners.errors import MannersError, MissingExtra
 from manners.exclusions import Exclusions, Rulings
 from manners.politeness.budget import Budget
@@ -38,7 +39,7 @@ FILE = Path("manners.toml")
 PREFIX = "MANNERS_"
 _NOT_SETTINGS = ("MANNERS_PURE", "MANNERS_CFLAGS")  # of the engine and its build
 _OF_ONE_RUN = (
-    *("store", "cache", "politeness", "proxy", "ca_file"),
+    *("store", "cache", "proxy", "ca_file"),
     *("log_level", "log_format", "log_matches"),
 )
 _MAX_FILE = 1024 * 1024
@@ -327,17 +328,34 @@ class Settings(_Checked, frozen=True, kw_only=True):
     def changed(self) -> dict[str, Any]:
         """What is not as by default, as plain values: what a crawl is to go on with.
 
-        Without what is of one run or machine, and what may have a password in it.
+        Without what is of one run or machine, and without passwords. Whom it shares its politeness
+        with is of the crawl: alone, it would be in the way of the others.
 
-        >>> Settings(max_pages=50, proxy="http://name:secret@proxy.example:8080").changed()
-        {'max_pages': 50}
+        >>> Settings(max_pages=50, politeness="valkey://:secret@example.com/0").changed()
+        {'politeness': 'valkey://example.com/0', 'max_pages': 50}
         """
         default = Settings().to_dict()
-        return {
+        changed = {
             name: value
             for name, value in self.to_dict().items()
             if value != default[name] and name not in _OF_ONE_RUN
         }
+        if self.politeness is not None:
+            changed["politeness"] = without_password(self.politeness)
+        return changed
+
+    def for_agent(self, agent: str | None) -> "Settings":
+        """The same settings for an agent, by whose name requests introduce themselves, too.
+
+        >>> its = Settings().for_agent("MyBot/1.0")
+        >>> its.agent, its.user_agent
+        ('MyBot/1.0', 'MyBot/1.0')
+        """
+        if agent is None:
+            return self
+        return self.but(
+            agent=agent, user_agent=self.user_agent or (agent if agent != "*" else None)
+        )
 
     @property
     def retrieval(self) -> Profile:
@@ -377,7 +395,7 @@ class Settings(_Checked, frozen=True, kw_only=True):
             self.max_pages,
             self.max_minutes,
             warn_at=self.budget_warning,
-            warn=logs.limit_near,
+            warn=logs.warned,
             pages_before=pages,
             minutes_before=minutes,
         )

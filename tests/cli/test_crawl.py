@@ -8,7 +8,6 @@ import pty
 import re
 import select
 import signal
-import sqlite3
 import struct
 import subprocess
 import sys
@@ -494,10 +493,15 @@ def test_politeness_is_shared_by_a_server(
         waking.join()
         assert (ran.code, paths(site)[0]) == (0, "/")
         assert "no host is asked until it answers again" in ran.err
+        # Whoever goes on goes on with the others, and needs not say so.
+        how = ("--source", "links", "--max-pages", "1", "--politeness", server.url)
+        run(*how, site.url(SHOP))
     finally:
         server.kill()
-    with sqlite3.connect("manners.db") as store:
-        assert "valkey" not in str(store.execute("SELECT settings FROM crawls").fetchall())
+    fetched = len(site.log)
+    ran = run("--resume", "--max-pages", "9", "--max-minutes", "0.02")
+    assert len(site.log) == fetched
+    assert "no host is asked until it answers again" in ran.err
 
 
 def test_the_password_of_a_database_is_not_shown(run: Run, site: Site, postgres: Postgres) -> None:

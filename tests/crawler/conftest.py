@@ -22,3 +22,9 @@ def new(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], str]:
 def store(new: Callable[[], str]) -> Iterator[EvidenceStore]:
     with EvidenceStore(new()) as made:
         yield made
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    """Where the store of a crawl is to be, in a file."""
+    return str(tmp_path / "crawl.db")

@@ -10,11 +10,10 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,154 +22,27 @@ from manners.crawler.crawl import FINISHED, INTERRUPTED, Crawl, crawl
 from manners.crawler.frontier import Frontier
 from manners.crawler.pages import Crawled
 from manners.errors import InvalidURL, StoreError
-from manners.evidence import schema
 from manners.evidence.store import EvidenceStore
-from tests.client.asking import OPEN, in_turn, rules, run, settings, silence, slow, to, until
+from tests.client.asking import OPEN, in_turn, rules, settings, silence, slow, to, until
 from tests.contracts.postgres import Postgres
+from tests.crawler.ran import (
+    OTHER,
+    THIRD,
+    Make,
+    Pages,
+    Ran,
+    chain,
+    crawled,
+    fan,
+    of,
+    served,
+    visiting,
+)
 from tests.crawler.site import HTML, html, index, text, urlset
 from tests.evidence.places import execute
 from tests.faults.server import Call, Handler, Site, Visit, in_thread, page
 
 ROOT = Path(__file__).parents[2]
-OTHER, THIRD = "127.0.9.2", "127.0.9.3"
-QUICK: dict[str, Any] = {"backoff_first": 0.01, "backoff_jitter": 0.0}
-"""No long pauses before something is tried again."""
-Pages = dict[str, Handler]
-Make = Callable[[Callable[..., str]], Pages]
-
-
-def served(pages: Mapping[str, Handler]) -> Handler:
-    """Pages by path, of other hosts by address and path; every robots.txt allows everything."""
-
-    async def answer(call: Call) -> None:
-        path = (await call.request()).path.partition("?")[0]
-        place = path if call.address == "127.0.0.1" else call.address + path
-        otherwise = OPEN if path == "/robots.txt" else page(status=404)
-        await pages.get(place, otherwise)(call)
-
-    return answer
-
-
-class Ran:
-    """What one crawl after another has left behind, and the site that they are let loose on."""
-
-    def __init__(self, site: Site, store: str) -> None:
-        self.site, self.store = site, store
-        self.base = site.url(path="")
-        self.pages: list[Crawled] = []
-        self.crawl: Crawl
-
-    def begin(self, *starts: str, **changes: Any) -> Crawl:
-        """Make a crawl that is to be run."""
-        how = {name: changes.pop(name) for name in ("resume", "keep") if name in changes}
-        urls = [self.url(each) for each in (starts or ("/",) * ("resume" not in how))]
-        its = settings(**{"store": self.store, **QUICK, **changes})
-        self.crawl = Crawl(urls, its, agent="MyBot", **how)
-        return self.crawl
-
-    async def go(self, *starts: str, **changes: Any) -> Crawl:
-        """Run a crawl to its end."""
-        self.pages = [each async for each in self.begin(*starts, **changes)]
-        assert self.site.failures == []
-        return self.crawl
-
-    def url(self, path: str) -> str:
-        """The URL of a path, or of a host and path."""
-        if "://" in path:
-            return path
-        address, slash, rest = path.partition("/")
-        return self.site.url(address or "127.0.0.1", slash + rest)
-
-    def path(self, url: str) -> str:
-        """The path of a URL, with its host where that is another."""
-        if url.startswith(self.base + "/"):
-            return url.removeprefix(self.base)
-        return url.removeprefix("http://").replace(f":{self.site.ports[0]}", "")
-
-    @property
-    def asked(self) -> list[str]:
-        """What was asked for, robots.txt files aside."""
-        found = [
-            visit.path if visit.address == "127.0.0.1" else visit.address + visit.path
-            for visit in self.site.log
-        ]
-        return [each for each in found if not each.endswith("/robots.txt")]
-
-    @property
-    def seen(self) -> dict[str, str]:
-        """The pages that came: the state of each."""
-        return {self.path(each.url): each.state for each in self.pages}
-
-    @property
-    def rows(self) -> dict[str, Any]:
-        """What the store has of each page of the last crawl."""
-        with EvidenceStore(self.store) as store, store.reading() as connection:
-            query = schema.urls.select().where(schema.urls.c.crawl == Frontier.latest(store))
-            found = connection.execute(query.where(schema.urls.c.kind == "page")).all()
-        return {self.path(row.url): row for row in found}
-
-    @property
-    def states(self) -> dict[str, tuple[str, str]]:
-        return {path: (row.state, row.reason) for path, row in self.rows.items()}
-
-    def page(self, path: str) -> Crawled:
-        return next(each for each in self.pages if self.path(each.url) == path)
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> str:
-    return str(tmp_path / "crawl.db")
-
-
-def visiting(work: Callable[[Ran], Any], make: Make, place: str, seconds: float = 60.0) -> Ran:
-    """Let crawls loose on a site; `make` is told how URLs of the site are written."""
-
-    async def main() -> Ran:
-        pages: Pages = {}
-        async with Site(served(pages)) as site:
-
-            def url(path: str = "/", address: str = "127.0.0.1") -> str:
-                return site.url(address, path)
-
-            pages.update(make(url))
-            ran = Ran(site, place)
-            await work(ran)
-            assert await site.emptied()
-            assert site.failures == []
-            return ran
-
-    return run(main, seconds)
-
-
-def crawled(make: Make, place: str, *starts: str, **changes: Any) -> Ran:
-    """Let one crawl loose on a site, to its end."""
-
-    async def work(ran: Ran) -> None:
-        await ran.go(*starts, **changes)
-
-    return visiting(work, make, place)
-
-
-def of(**pages: Handler) -> Make:
-    """A site of pages by name; `home` is the first."""
-    made = {"/" if name == "home" else f"/{name}": each for name, each in pages.items()}
-    return lambda _: made
-
-
-def chain(length: int) -> Pages:
-    """Pages that lead from one to the next."""
-    made = {f"/{n}": html(f"/{n + 1}") for n in range(length - 1)}
-    return {**made, f"/{length - 1}": html()}
-
-
-def fan(width: int, each: Handler | None = None) -> Pages:
-    """A page that leads to many."""
-    return {
-        "/": html(*(f"/{n}" for n in range(width))),
-        **{f"/{n}": each or html() for n in range(width)},
-    }
-
-
 SHOP = of(
     home=html("/a", "/private/x", "/gone", "/old", head="<title>Shop</title>"),
     a=html("/", "/b", "https://elsewhere.example/"),
@@ -371,8 +243,9 @@ def test_two_crawls_side_by_side(place: str) -> None:
     visiting(work, lambda _: chain(10), place)
 
 
-def test_one_at_a_time_goes_on_with_a_crawl(place: str) -> None:
-    """The other is told so at once, and does no harm."""
+def test_one_at_a_time_goes_on_with_a_crawl(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other is told so, and does no harm."""
+    monkeypatch.setattr("manners.crawler.crawl._FAREWELL", 0.0)
 
     async def work(ran: Ran) -> None:
         first = ran.begin("/0")

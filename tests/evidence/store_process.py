@@ -4,6 +4,7 @@ append PLACE NUMBER COUNT   append so many records, and print their numbers
 open PLACE                  open the store when a line comes in, and print its head
 fork PLACE                  append in a forked child, and then again; print what is there
 exit PLACE                  leave while records are waiting
+alone PLACE FILE            be alone at it, again and again; print how often, and who was there
 modules PLACE               open the store, and print which modules are loaded
 """
 
@@ -15,8 +16,11 @@ import threading
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+from manners.evidence.database import InUse
 from manners.evidence.record import Draft
 from manners.evidence.store import EvidenceStore
 from tests.evidence.drafts import NOW, draft, drafts
@@ -145,6 +149,23 @@ def _exit(place: str) -> None:
     time.sleep(0.05)
 
 
+def _alone(place: str, mark: str) -> None:
+    """Be alone again and again, and count whom one meets there."""
+    found, until = {"was": 0, "met": 0}, time.monotonic() + 2.0
+    with EvidenceStore(place) as store:
+        while time.monotonic() < until or not found["was"]:
+            with suppress(InUse), store.alone("crawl", 1):
+                found["was"] += 1
+                try:
+                    os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+                except FileExistsError:
+                    found["met"] += 1
+                else:
+                    time.sleep(0.0005)
+                    Path(mark).unlink()
+    print(json.dumps(found))
+
+
 if __name__ == "__main__":
     verb, where, *others = sys.argv[1:]
     if verb == "append":
@@ -158,6 +179,8 @@ if __name__ == "__main__":
         _fork(where)
     elif verb == "exit":
         _exit(where)
+    elif verb == "alone":
+        _alone(where, *others)
     elif verb == "modules":
         with EvidenceStore(where):
             print(json.dumps(sorted(sys.modules)))

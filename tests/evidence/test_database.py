@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from manners.cache.backends import open_backend
 from manners.errors import MissingExtra, StoreError
 from manners.evidence import database, schema
 from manners.evidence.chain import Head
-from manners.evidence.database import Database
+from manners.evidence.database import Database, InUse
 from manners.evidence.store import EvidenceStore
 from tests.evidence.drafts import drafts
 from tests.evidence.places import Places, ended, execute, process
@@ -445,6 +446,41 @@ def test_processes_make_one_store(places: Places) -> None:
     assert [ended(each) for each in started] == [f"{Head()}\n"] * 4
     assert execute(place, "SELECT count(*) FROM evidence_head") == [(1,)]
     assert execute(place, "SELECT version_num FROM manners_version") == [(schema.VERSION,)]
+
+
+def test_threads_make_stores_side_by_side(places: Places) -> None:
+    """Each gets its own tables, though Alembic works on one database at a time."""
+    new = [places.new() for _ in range(6)]
+
+    def make(place: str) -> Head:
+        with EvidenceStore(place) as store:
+            return store.head()
+
+    with ThreadPoolExecutor(6) as threads:
+        assert list(threads.map(make, new)) == [Head()] * 6
+    for place in new:
+        assert execute(place, "SELECT version_num FROM manners_version") == [(schema.VERSION,)]
+
+
+def test_one_is_alone_however_many_want_to_be(places: Places, tmp_path: Path) -> None:
+    """Processes that come and go: no two of them are at work at the same time, and some are."""
+    place = places.new()
+    EvidenceStore(place).close()
+    started = [process("alone", place, str(tmp_path / "mark")) for _ in range(3)]
+    found = [json.loads(ended(each)) for each in started]
+    assert [each["met"] for each in found] == [0, 0, 0]
+    assert all(each["was"] for each in found)
+
+
+def test_what_is_in_the_way_of_a_lock_is_said(tmp_path: Path) -> None:
+    """A lock that cannot be taken is not the same as one that somebody has."""
+    with EvidenceStore(tmp_path / "store.db") as store:
+        (tmp_path / "store.db-crawl-1").mkdir()
+        with pytest.raises(StoreError) as caught, store.alone("crawl", 1):
+            pass
+        assert not isinstance(caught.value, InUse)
+        with store.alone("crawl", 2), pytest.raises(InUse), store.alone("crawl", 2):
+            pass
 
 
 def test_opening_a_store_does_not_load_alembic(places: Places) -> None:

@@ -37,14 +37,17 @@ from manners.urls import host, page_url
 
 FINISHED, INTERRUPTED = "finished", "interrupted"
 """Why a crawl ended, besides what a budget says: nothing is left; somebody stopped it."""
-_BATCH, _LOW = 64, 16
-"""URLs of a host that are leased at a time, and how few are left when more are."""
+_BATCH, _AHEAD = 64, 2.0
+"""URLs of a host that are leased at a time, at most, and for how many seconds: what is named
+meanwhile and is more important comes before those that are not leased yet."""
 _SITES = 10_000
 """Sites whose robots.txt is remembered while the crawl runs."""
 _UNREAD = 256
 """Pages that wait for whoever reads them; then the crawl waits, too."""
 _LEAD = 0.05
 """Seconds for what has to be done before a request may start."""
+_FAREWELL = 1.0
+"""Seconds in which a server notices that a process was killed."""
 _LATER = 1.0
 """Seconds after which a host is tried again whose slots are all in use, or nobody knows of."""
 _EVERY = 1.0
@@ -83,15 +86,14 @@ class _Line:
 
     __slots__ = ("at", "is_filling", "more_at", "name", "not_before", "running", "slots", "urls")
 
-    def __init__(self, name: str, slots: int) -> None:
-        self.name, self.slots = name, slots
+    def __init__(self, name: str, slots: int, not_before: float) -> None:
+        self.name, self.slots, self.not_before = name, slots, not_before
         self.urls: deque[Url] = deque()
         """Those that are leased."""
         self.more_at: float | None = None
         """When there are more in the frontier; None when there are none."""
         self.is_filling = False
         self.running = 0
-        self.not_before = 0.0
         self.at: float | None = None
         """Where it stands in the heap."""
 
@@ -120,24 +122,27 @@ class Crawl:
         self._starts = [page_url(url, without_tracking=settings.drop_tracking) for url in urls]
         if not self._starts and not resume:
             raise ValueError("a crawl begins with a URL")
-        self.settings, self._agent, self._is_resumed = settings, agent, resume
+        self.settings, self._is_resumed = settings.for_agent(agent), resume
         self._keep, self._draw = keep, draw
         self.number = 0
         """The number of the crawl in its store."""
         self.ended = ""
         """Why it ended; empty while it goes on."""
         self.is_cut = False
-        """Whether there is more than there is room for (`max_found`, `max_sitemaps`)."""
+        """Whether there is more than is taken in: `max_found`, `max_sitemaps`, or a page with more
+        links than are read of one."""
         self.states: Counter[str] = Counter()
         """How many pages are queued, leased, done, failed and blocked."""
         self.budget = settings.budget
         self._lines: dict[str, _Line] = {}
+        self._left_alone: dict[str, float] = {}
+        """Hosts that were asked before this run, and when they may be again."""
         self._ready: list[tuple[float, int, _Line]] = []
         self._pushed = self._running = self._filling = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._spent: BudgetExceeded | None = None
-        self._is_away = False
-        """Whether those who share their politeness cannot be asked."""
+        self._is_waiting = False
+        """Whether those who share their politeness cannot be asked, or have all slots."""
         self._reason = ""
         self._error: BaseException | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -246,9 +251,11 @@ class Crawl:
         frontier, scope = await asyncio.to_thread(self._open, store, left)
         self._frontier = frontier
         client = self._client = AsyncClient(
-            self._agent,
-            # Where a redirect leads to is a URL of the frontier.
-            its.but(store=None, page_redirects=0, cache_entries=max(its.cache_entries, _SITES)),
+            settings=its.but(
+                store=None,
+                page_redirects=0,  # where one leads to is a URL of the frontier
+                cache_entries=max(its.cache_entries, _SITES),
+            ),
             budget=self.budget,
             evidence=store if its.store is not None else None,
             draw=self._draw,
@@ -258,12 +265,12 @@ class Crawl:
         self._over = loop.create_future()
         ticker = asyncio.create_task(self._tick())
         try:
-            starts = [Named(url, "start", "", 0, 1.0) for url in self._starts]
-            self._note(await frontier.add(starts))
             if self._is_resumed:
                 found = await frontier.hosts_with_work()
-                await self._hold_off(client, found)
+                self._left_alone = await asyncio.to_thread(self._paces, found)
                 self._find(found)
+            starts = [Named(url, "start", "", 0, 1.0) for url in self._starts]
+            self._note(await frontier.add(starts))
             self.budget.run(time.time())
             self._pump()
             await self._over
@@ -291,8 +298,14 @@ class Crawl:
             if not self.number:
                 raise StoreError(store.place, "there is no crawl in it to go on with")
         else:
+            unfinished = Frontier.unfinished(store)
+            if unfinished:
+                logs.warned(
+                    f"{store.place}: crawl {unfinished} in it is not finished, and is out of reach"
+                    " now: resuming is for the last one"
+                )
             self.number = Frontier.begin(store, self._starts, its.changed())
-        left.enter_context(store.alone("crawl", self.number))
+        left.enter_context(store.alone("crawl", self.number, _FAREWELL))
         traps = Traps.by(its)
 
         def judge(url: str, counts: bool) -> tuple[str, str]:
@@ -321,14 +334,13 @@ class Crawl:
                 self._starts += frontier.starts()
         return frontier, scope
 
-    async def _hold_off(self, client: AsyncClient, names: Iterable[str]) -> None:
-        """Wait as if every host had been asked just now: the last request is not known."""
-        now, paces = time.time(), await asyncio.to_thread(self._frontier.paces)
+    def _paces(self, names: Iterable[str]) -> dict[str, float]:
+        """When hosts may be asked, as if each had been just now: the last request is not known."""
+        now, paces = time.time(), self._frontier.paces()
         for name in names:
             if name not in paces:
-                paces[name] = (await asyncio.to_thread(self._delay_of, name), 0.0)
-        for name, (delay, until) in paces.items():
-            await client.hold_off(name, max(until, now + delay))
+                paces[name] = (self._delay_of(name), 0.0)
+        return {name: max(until, now + delay) for name, (delay, until) in paces.items()}
 
     def _delay_of(self, name: str) -> float:
         """The delay of a host of which nothing was finished; its record may tell."""
@@ -377,8 +389,12 @@ class Crawl:
         if line is None:
             own = self.settings.hosts.get(name)
             slots = (own.concurrency if own else None) or self.settings.concurrency
-            line = self._lines[name] = _Line(name, slots)
+            line = self._lines[name] = _Line(name, slots, self._left_alone.get(name, 0.0))
         return line
+
+    def _batch(self, line: _Line) -> int:
+        delay = self._client.pace_of(line.name)[0] if self._client else 0.0
+        return max(min(_BATCH, int(_AHEAD / delay) if delay else _BATCH), line.slots)
 
     def _note(self, change: Change) -> None:
         """Take in what a step has changed."""
@@ -431,7 +447,8 @@ class Crawl:
                     self._running += 1
                     line.running += 1
                     self._start(self._work(line, line.urls.popleft()))
-            if len(line.urls) < _LOW and line.more_at is not None and line.more_at <= now:
+            is_low = len(line.urls) <= self._batch(line) // 4
+            if is_low and line.more_at is not None and line.more_at <= now:
                 self._fill(line)
             self._queue(line)
         self._look_ahead(now)
@@ -480,7 +497,7 @@ class Crawl:
     async def _take(self, line: _Line) -> None:
         try:
             line.more_at = None  # what is added meanwhile sets it again
-            taken = await self._frontier.take(line.name, _BATCH, time.time())
+            taken = await self._frontier.take(line.name, self._batch(line), time.time())
             line.urls.extend(taken.urls)
             pages = sum(url.kind == "page" for url in taken.urls)
             self.states["queued"] -= pages
@@ -498,7 +515,8 @@ class Crawl:
     async def _work(self, line: _Line, url: Url) -> None:
         try:
             finished, page = await self._worker.work(url)
-            self._is_away = False
+            self._is_waiting = False
+            self.is_cut |= finished.is_cut
             self._note(await self._frontier.finish(finished))
             if page is not None:
                 self._pages.append(page)
@@ -507,9 +525,9 @@ class Crawl:
             line.not_before = error.until
             line.urls.appendleft(url)
         except (SlotTimeout, PolitenessError) as error:
-            if isinstance(error, PolitenessError) and not self._is_away:
-                logs.waits(str(error))  # once, until it has answered
-                self._is_away = True
+            if not self._is_waiting:
+                logs.warned(str(error))  # once, until something has been answered
+                self._is_waiting = True
             line.not_before = time.time() + _LATER
             line.urls.appendleft(url)
         except BudgetExceeded as error:
@@ -530,6 +548,12 @@ class Crawl:
             self._pump()
 
 
+def told(place: str) -> dict[str, Any]:
+    """The settings that the last crawl in a store was given, where they are not as by default."""
+    with EvidenceStore(place, create=False) as store:
+        return Frontier.told(store)
+
+
 def crawl(
     urls: Sequence[str],
     settings: Settings | None = None,
@@ -542,11 +566,14 @@ def crawl(
     """Crawl sites, beginning with some URLs; iterate over it, with `for` or `async for`.
 
     Settings may be given as keywords, too. With a `store` there is evidence of every decision, and
-    `resume=True` goes on with the last crawl in it. `keep` is called with every page before it
-    counts as fetched: what it has kept is not lost when the program is killed.
+    `resume=True` goes on with the last crawl in it: as that was told to, where no `settings` are
+    given, but for the keywords. `keep` is called with every page before it counts as fetched: what
+    it has kept is not lost when the program is killed.
 
         for page in crawl(["https://example.com/"], store="crawl.db"):
             print(page.status, page.url, page.title)
     """
+    if settings is None and resume and changes.get("store"):
+        settings = Settings(**told(changes["store"]))
     its = (settings or Settings()).but(**changes)
     return Crawl(urls, its, agent=agent, resume=resume, keep=keep)

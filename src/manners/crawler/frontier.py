@@ -33,6 +33,15 @@ REDIRECT, TOO_MANY_HOPS = "redirect", "too-many-redirects"
 # How good a way to a URL is. What is blocked for one of these is so because of who named it, and
 # another may name it otherwise.
 _WAYS = {NOT_NAMED: 0, NOFOLLOW: 1, OTHER_HOST: 2, TOO_MANY_HOPS: 3, DEPTH: 4, "": 5}
+_VERDICTS = ("excluded", "rule-matched", "stale-copy")
+_DECIDE = {
+    "source": (NOT_NAMED,),
+    "same_domain": (OTHER_HOST,),
+    **dict.fromkeys(
+        ("agent", "dialect", "profile", "respect_robots", "hosts", "exclude", "include"), _VERDICTS
+    ),
+}
+"""Which settings decide what is blocked for which reasons."""
 _NONE = -1
 _INSIDE, _KEPT = _WAYS[TOO_MANY_HOPS], _WAYS[DEPTH]
 """From here on a way stays inside of the crawl; and from here on it counts for the depth."""
@@ -119,6 +128,8 @@ class Finished(NamedTuple):
     """A host that belongs to the crawl from now on."""
     pace: tuple[float, float] | None = None
     """The delay of its host, and when that may be asked again."""
+    is_cut: bool = False
+    """Whether it leads to more than is read of it."""
 
 
 class Change(NamedTuple):
@@ -245,28 +256,43 @@ class Frontier:
         told: dict[str, Any] = json.loads(found or "{}")
         return told
 
+    @staticmethod
+    def unfinished(store: EvidenceStore) -> int:
+        """The number of the last crawl, if it has something left to ask for; 0 otherwise."""
+        number = Frontier.latest(store)
+        left = (urls.c.crawl == number) & urls.c.state.in_(("queued", "leased"))
+        with store.reading() as connection:
+            found = connection.execute(select(urls.c.digest).where(left).limit(1)).first()
+        return number if found else 0
+
     def resume(self, settings: Mapping[str, Any]) -> None:
         """Queue again what was being asked for when the crawl stopped, and what may go on now.
 
-        That is what was too deep, if the limit is another now, and what could not be decided.
+        That is what could not be decided; what was too deep, if the limit is another now; and with
+        other settings than before what those decide, each once more.
         """
 
         def job(connection: Connection, items: Sequence[None]) -> Sequence[None]:
+            this = crawls.c.id == self.crawl
+            found = connection.execute(select(crawls.c.settings).where(this)).scalar_one()
+            before, now = json.loads(found or "{}"), json.loads(json.dumps(settings))
+            other = {name for name in _DECIDE if before.get(name) != now.get(name)}
+            reasons = {"unreachable", *(each for name in other for each in _DECIDE[name])}
             mine = urls.c.crawl == self.crawl
-            again = (urls.c.state == "leased") | (
-                (urls.c.state == "blocked") & (urls.c.reason == "unreachable")
-            )
-            is_cut = (urls.c.state == "blocked") & (urls.c.reason == DEPTH)
+            again = urls.c.reason.in_(reasons)
+            is_near = urls.c.reason == DEPTH
             if self._depth is not None:
-                is_cut &= urls.c.depth <= self._depth
+                is_near &= urls.c.depth <= self._depth
+            is_out = (urls.c.state == "blocked") & (again | is_near)
             queued = {"state": "queued", "reason": "", "rule": "", "line": 0}
-            connection.execute(update(urls).where(mine & (again | is_cut)).values(queued))
+            at_work = urls.c.state == "leased"
+            connection.execute(update(urls).where(mine & (at_work | is_out)).values(queued))
             if self._depth is not None:
                 too_deep = (urls.c.state == "queued") & (urls.c.depth > self._depth)
                 blocked = update(urls).where(mine & too_deep & (urls.c.kind == "page"))
                 connection.execute(blocked.values(state="blocked", reason=DEPTH))
             goes_on = {"ended": None, "settings": json.dumps(settings)}
-            connection.execute(update(crawls).where(crawls.c.id == self.crawl).values(goes_on))
+            connection.execute(update(crawls).where(this).values(goes_on))
             return items
 
         self.store.write_blocking(job, None)

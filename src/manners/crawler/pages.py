@@ -23,6 +23,7 @@ from manners.crawler.frontier import (
 from manners.crawler.links import Link, Links, extract
 from manners.errors import InvalidURL
 from manners.page import Page
+from manners.robots.verdict import Reason
 from manners.sitemaps import Entry
 from manners.urls import host, origin, page_url
 
@@ -66,6 +67,11 @@ class Crawled(Page):
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    @property
+    def cause(self) -> str:
+        """Why there is no answer; a redirect is one, though nobody follows it here."""
+        return "" if self.location else super().cause
 
     @property
     def type(self) -> str:
@@ -122,8 +128,11 @@ class Worker:
             return await self._sitemap(url), None
         named = await self._sitemaps_of(url.url) if url.source == "start" else []
         if url.source == "start" and self._its.source == "sitemap":
+            verdict = await self._client.check(url.url)
+            is_away = verdict.reason is Reason.UNREACHABLE  # nobody knows what its sitemaps are
             # It counts if a sitemap names it.
-            return Finished(url, "blocked", NOT_NAMED, named=named), None
+            reason = str(verdict.reason) if is_away else NOT_NAMED
+            return Finished(url, "blocked", reason, named=named), None
         page = await self._client.get(url.url, must_include=url.source != "start")
         links = self._links(page)
         crawled = Crawled(page, url, links)
@@ -132,7 +141,9 @@ class Worker:
             more, targets = self._follow(url, page, links)
             finished = finished._replace(named=[*finished.named, *more], targets=targets)
         finished = finished._replace(
-            named=[*named, *finished.named], answer=self._answer(page, crawled)
+            named=[*named, *finished.named],
+            answer=self._answer(page, crawled),
+            is_cut=links.is_cut,
         )
         if finished.state == "queued":
             return finished, None
@@ -231,7 +242,7 @@ class Worker:
         hop = page.hops[-1]
         return Answer(
             page.status,
-            "" if crawled.location else page.cause,
+            crawled.cause,
             crawled.type,
             len(page.body),
             crawled.sha256,

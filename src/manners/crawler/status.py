@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, distinct, func, select
 
 from manners.errors import StoreError
+from manners.evidence.database import InUse
 from manners.evidence.schema import crawls, pages, urls
 from manners.evidence.store import EvidenceStore
 
@@ -92,8 +93,10 @@ def _going_on(store: EvidenceStore, crawl: int) -> str:
         with store.alone("crawl", crawl), store.reading() as connection:
             query = select(crawls.c.ended).where(crawls.c.id == crawl)
             return connection.execute(query).scalar() or KILLED  # or it has ended just now
-    except StoreError:
+    except InUse:
         return RUNNING
+    except StoreError:  # where nothing can be written, nobody is at work
+        return KILLED
 
 
 def of_crawl(connection: Connection, column: "ColumnElement[int]", crawl: int) -> Any:

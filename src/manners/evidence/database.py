@@ -5,10 +5,11 @@ transaction that is durable when it ends; readers see a store as it was when the
 """
 
 import sqlite3
+import threading
 import time
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,16 @@ except ModuleNotFoundError as error:
 
 BUSY = 30.0
 """Seconds that another process may take to write."""
-_FAREWELL = 1.0
-"""Seconds in which a server notices that a process was killed."""
+_TRIES = 100
+"""How often a lock is looked for that others take and remove."""
 _PATIENCE = {"connect_timeout": "30"}
 _MIGRATIONS = Path(__file__).parent / "migrations"
+_upgrading = threading.Lock()
+"""Alembic upgrades one database at a time: what it works on is known to the whole process."""
+
+
+class InUse(StoreError):
+    """Somebody else is at work."""
 
 
 class Database:
@@ -82,38 +89,35 @@ class Database:
             yield connection
 
     @contextmanager
-    def alone(self, what: str, number: int) -> Iterator[None]:
-        """Be the only one, in all processes, who works on something; a `StoreError` otherwise.
+    def alone(self, what: str, number: int, wait: float) -> Iterator[None]:
+        """Be the only one, in all processes, who works on something; `InUse` otherwise.
 
-        Whoever is killed meanwhile is no longer in the way.
+        Whoever is killed is no longer in the way, once that is noticed: `wait` seconds are spent on
+        it.
         """
-        taken = StoreError(self.place, f"another process works on {what} {number} of it")
-        if not self.is_sqlite:
-            with self._told(), self.engine.connect() as connection:
-                query = f"SELECT pg_try_advisory_lock({zlib.crc32(what.encode()) >> 1}, {number})"
-                until = time.monotonic() + _FAREWELL
-                while not connection.exec_driver_sql(query).scalar():
-                    if time.monotonic() >= until:
-                        raise taken
-                    time.sleep(_FAREWELL / 20)
-                try:
-                    yield
-                finally:
-                    connection.invalidate()  # and with the connection the lock is gone
-            return
-        path = Path(f"{self.place}-{what}-{number}")
-        lock = sqlite3.connect(path, timeout=0.0, isolation_level=None, check_same_thread=False)
+        held, until = None, time.monotonic() + wait
+        while held is None:
+            held = self._lock(what, number)
+            if held is None:
+                if time.monotonic() >= until:
+                    raise InUse(self.place, f"another process works on {what} {number} of it")
+                time.sleep(0.05)
         try:
-            try:
-                lock.execute("BEGIN EXCLUSIVE")
-            except sqlite3.OperationalError:
-                raise taken from None
-            try:
-                yield
-            finally:
-                path.unlink(missing_ok=True)
+            yield
         finally:
-            lock.close()
+            held()
+
+    def _lock(self, what: str, number: int) -> Callable[[], object] | None:
+        """Take a lock that ends with the process; what gives it back, or None if it is taken."""
+        if not self.is_sqlite:
+            query = f"SELECT pg_try_advisory_lock({zlib.crc32(what.encode()) >> 1}, {number})"
+            with ExitStack() as left, self._told():
+                connection = left.enter_context(self.engine.connect())
+                if not connection.exec_driver_sql(query).scalar():
+                    return None
+                left.pop_all()
+                return connection.invalidate  # and with the connection the lock is gone
+        return _locked(Path(f"{self.place}-{what}-{number}"))
 
     def close(self) -> None:
         """Close the connections; those of a parent process are left to it."""
@@ -139,6 +143,52 @@ class Database:
         except sqlalchemy.exc.SQLAlchemyError as error:
             said = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
             raise StoreError(self.place, printable(said[:500])) from None
+
+
+def _locked(path: Path) -> Callable[[], None] | None:
+    """A lock on a file that is there only while somebody holds it; SQLite's work everywhere.
+
+    Whoever holds it removes it in the end, perhaps after it was opened here and before it was
+    locked: then it is locked, and no longer what the next one finds. So it is looked for again.
+    """
+    before = None
+    for left in reversed(range(_TRIES)):
+        try:
+            lock = sqlite3.connect(path, timeout=0.0, isolation_level=None, check_same_thread=False)
+        except sqlite3.OperationalError as error:
+            raise StoreError(str(path), str(error)) from None
+        try:
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            lock.close()
+            code = error.sqlite_errorcode & 0xFF
+            if code == sqlite3.SQLITE_BUSY:
+                return None
+            if code != sqlite3.SQLITE_IOERR or not left:  # so it is when the file was removed
+                raise StoreError(str(path), str(error)) from None
+            continue
+        found = _identity(path)
+        if found is not None and found == before:
+            break
+        before = found
+        lock.close()
+    else:
+        return None
+
+    def give_back() -> None:
+        with suppress(OSError):  # Windows keeps what is open; it is locked again next time
+            path.unlink()
+        lock.close()
+
+    return give_back
+
+
+def _identity(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino, found.st_ctime_ns  # numbers are used again
 
 
 def _url(place: str | Path) -> tuple[str, sqlalchemy.URL]:
@@ -206,6 +256,11 @@ def _upgrade(engine: Engine, place: str, create: bool) -> None:
             f"made by a later version of this package (store {version}, this one knows up to"
             f" {schema.VERSION}): upgrade manners",
         )
+    with _upgrading:
+        _migrate(engine, place)
+
+
+def _migrate(engine: Engine, place: str) -> None:
     from alembic import command  # half a second to import, and seldom needed
     from alembic.config import Config
     from alembic.util import CommandError

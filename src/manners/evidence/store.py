@@ -124,9 +124,9 @@ class EvidenceStore:
         """A view of the store as it is now, whoever writes meanwhile."""
         return self._database.reading()
 
-    def alone(self, what: str, number: int) -> AbstractContextManager[None]:
-        """Be the only one, in all processes, who works on something; a `StoreError` otherwise."""
-        return self._database.alone(what, number)
+    def alone(self, what: str, number: int, wait: float = 0.0) -> AbstractContextManager[None]:
+        """Be the only one, in all processes, who works on something; `InUse` otherwise."""
+        return self._database.alone(what, number, wait)
 
     def _write(self, batch: Sequence[tuple[Job, Any]]) -> Sequence[Any]:
         """Write a batch in one transaction: what is of one kind together."""

@@ -107,7 +107,9 @@ def command(
     settings = inputs.load_settings(config, like, **options)
     place = settings.store or inputs.STORE
     if resume:
-        options = {**_told(place), **{k: v for k, v in options.items() if v is not None}}
+        from manners.crawler.crawl import told
+
+        options = {**told(place), **{k: v for k, v in options.items() if v is not None}}
         settings = inputs.load_settings(config, like, **options)
     elif not urls:
         raise inputs.Unusable("where to begin? a URL is needed, or --resume")
@@ -163,7 +165,10 @@ def _next(status: "Status", crawl: "Crawl", place: str) -> Iterator[str]:
     """What to type next."""
     where = printable(inputs.store_option(place))
     if crawl.is_cut:
-        yield "there is more than there is room for: see max_found and max_sitemaps"
+        yield (
+            "there is more than was taken in: of a page 10,000 links are read;"
+            " see max_found and max_sitemaps"
+        )
     if status.left:
         more = "" if "limit" not in status.ended else " with a higher --max-pages or --max-minutes"
         yield f"go on{more}: manners crawl --resume{where}"
@@ -204,17 +209,6 @@ def _interruptible(crawl: "Crawl") -> Iterator[None]:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
-
-
-# What a crawl was told, for when it goes on.
-
-
-def _told(place: str) -> dict[str, Any]:
-    from manners.crawler.frontier import Frontier
-    from manners.evidence.store import EvidenceStore
-
-    with EvidenceStore(place, create=False) as store:
-        return Frontier.told(store)
 
 
 # What is known without asking for a page.
