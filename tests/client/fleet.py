@@ -6,19 +6,22 @@
                 worker.join()
 
 Each keeps asking the same hosts, with two tasks for each of them, and goes on when the server that
-they share is away. When it stood still comes back to the site, and is allowed for in its `early`.
+they share is away. When it stood still, or that server did, comes back to the site, and is allowed
+for in its `early`.
 """
 
 import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
+from manners._valkey import Server
 from manners.errors import PolitenessError
-from tests.client.apart import ROOT, Apart, Standstill, steady
+from tests.client.apart import BEAT, ROOT, Apart, Standstill, steady
 from tests.client.asking import asking, keep_busy
 
 PATIENCE = 60
@@ -90,13 +93,42 @@ def crew(
             worker.kill()
 
 
+@asynccontextmanager
+async def watched(url: str, standstills: list[Standstill]) -> AsyncIterator[None]:
+    """Write down when the server that is shared stands still: it has given out a start by then."""
+    server = Server(url, 2.0)
+
+    async def watch() -> None:
+        while True:
+            begun = time.monotonic()
+            with suppress(*server.failures):
+                await server.redis.ping()
+                ended = time.monotonic()
+                ours = sum(lost for until, lost in standstills[-20:] if until >= begun)
+                if ended - begun - ours > BEAT:
+                    standstills.append((ended, ended - begun - ours))
+            await asyncio.sleep(4 * BEAT)
+
+    watching = asyncio.create_task(watch())
+    try:
+        yield
+    finally:
+        watching.cancel()
+        await asyncio.wait([watching])
+        await server.redis.aclose()
+
+
 async def work(
     name: str, first: str, urls: list[str], seconds: float, settings: dict[str, Any]
 ) -> None:
     standstills: list[Standstill] = []
     begun, errors = set[int](), 0
 
-    async with asking(name, **settings) as client, steady(standstills):
+    async with (
+        asking(name, **settings) as client,
+        steady(standstills),
+        watched(settings["politeness"], standstills),
+    ):
 
         async def fetch(number: int) -> None:
             nonlocal errors

@@ -392,6 +392,11 @@ class Crawl:
             line = self._lines[name] = _Line(name, slots, self._left_alone.get(name, 0.0))
         return line
 
+    def _soonest(self, line: _Line) -> float:
+        """When to begin with its next request. The client knows the pace and waits for the rest."""
+        pace = self._client.pace_of(line.name)[1] if self._client else 0.0
+        return max(pace - _LEAD, line.not_before)
+
     def _batch(self, line: _Line) -> int:
         delay = self._client.pace_of(line.name)[0] if self._client else 0.0
         return max(min(_BATCH, int(_AHEAD / delay) if delay else _BATCH), line.slots)
@@ -415,9 +420,9 @@ class Crawl:
     def _queue(self, line: _Line) -> None:
         """Put a host into the heap, where it is to be asked, and when."""
         if line.urls:
-            if line.running >= line.slots or self._client is None:
+            if line.running >= line.slots:
                 return
-            at = max(self._client.pace_of(line.name)[1], line.not_before) - _LEAD
+            at = self._soonest(line)
         elif line.more_at is not None and not line.is_filling:
             at = line.more_at
         else:
@@ -441,12 +446,10 @@ class Crawl:
             if line.at != at:
                 continue  # it stands elsewhere
             line.at = None
-            if line.urls and line.running < line.slots:
-                again = max(self._client.pace_of(line.name)[1], line.not_before) - _LEAD
-                if again <= now:
-                    self._running += 1
-                    line.running += 1
-                    self._start(self._work(line, line.urls.popleft()))
+            if line.urls and line.running < line.slots and self._soonest(line) <= now:
+                self._running += 1
+                line.running += 1
+                self._start(self._work(line, line.urls.popleft()))
             is_low = len(line.urls) <= self._batch(line) // 4
             if is_low and line.more_at is not None and line.more_at <= now:
                 self._fill(line)
