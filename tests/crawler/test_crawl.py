@@ -265,7 +265,9 @@ def test_one_at_a_time_goes_on_with_a_crawl(place: str, monkeypatch: pytest.Monk
 
 def assert_given_back(ran: Ran) -> None:
     """Nothing is leased any more, and the crawl can be gone on with, to the same end."""
-    assert "leased" not in {state for state, _ in ran.states.values()}
+    states = Counter(state for state, _ in ran.states.values())
+    assert "leased" not in states
+    assert {state: number for state, number in ran.crawl.states.items() if number} == states
 
 
 def test_breaking_out_of_the_loop_stops_the_crawl(place: str) -> None:

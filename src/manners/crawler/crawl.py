@@ -287,6 +287,7 @@ class Crawl:
             if not isinstance(self._error, StoreError):
                 self.ended = self._reason if self._error is None else f"failed: {self._error}"
                 await frontier.end(self.ended, self._seconds())
+                self.states["queued"] += self.states.pop("leased", 0)
         if self._error is not None:
             raise self._error
 
