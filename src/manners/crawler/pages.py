@@ -209,6 +209,7 @@ class Worker:
             url.depth,
             url.priority,
             reason=reason,
+            rule=host(target) if reason else "",
             kind=url.kind,
             hops=url.hops + 1,
         )

@@ -164,7 +164,7 @@ def _next(status: "Status", crawl: "Crawl", place: str) -> Iterator[str]:
     where = printable(inputs.store_option(place))
     if crawl.is_cut:
         yield "there is more than there is room for: see max_found and max_sitemaps"
-    if status.left:
+    if status.resumable:
         more = "" if "limit" not in status.ended else " with a higher --max-pages or --max-minutes"
         yield f"go on{more}: manners crawl --resume{where}"
     yield f"check the evidence: manners evidence verify{where}"
