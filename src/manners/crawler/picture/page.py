@@ -387,7 +387,8 @@ def _answers(report: Report) -> Child:
         ("tried again: ", status.retries),
     ):
         for name, number in [*found.items()][:_REASONS]:
-            codes.append(([what, its(name, 80)], number, _kind(what or name)))
+            shown = its(name.removeprefix("status "), 80)
+            codes.append(([what, shown], number, _kind(what or name)))
     if not codes:
         return element("p", "There were none.", class_="none")
     spans: list[tuple[Child, int, str]] = []
@@ -756,9 +757,10 @@ def _hosts(report: Report) -> Child:
     if not report.hosts.rows:
         return element("p", "None was asked.", class_="none")
     return [
+        _note("Requests for pages and sitemaps, each try; those for robots.txt are not counted."),
         _table(
             "Hosts",
-            ("Host", "Requests>", "Shortest gap>", "Delay>"),
+            ("Host", "Requests>", "Shortest gap>", "Last delay>"),
             map(_host, report.hosts.rows),
             hide=True,
         ),
