@@ -222,7 +222,7 @@ def test_a_line_for_each_page_and_a_summary(run: Run, site: Site) -> None:
         r"began \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, ran for TIME: finished", rest[2]
     )
     assert rest[3:9] == [
-        "  fetched          4  200: 3, 410: 1, redirect: 1",
+        "  fetched          4  200: 3, 410: 1, and 1 redirect",
         "  failed           0",
         "  blocked          3",
         "            1  nofollow: rel=nofollow",
@@ -306,6 +306,23 @@ def test_exit_codes(run: Run, site: Site, address: str, code: int, words: str) -
     assert words in ran.out
     ran = run("--json", site.url(address))
     assert ran.code == code
+
+
+@pytest.mark.parametrize(
+    ("address", "code", "words"),
+    [
+        (CLOSED, 1, "not-named"),
+        (GONE, 3, "unreachable"),
+        (BAD, 3, "0 sitemaps and 1 that could not be had"),
+    ],
+)
+def test_exit_codes_of_sitemaps_alone(
+    run: Run, site: Site, address: str, code: int, words: str
+) -> None:
+    """Where none could be read, nobody knows what may be fetched."""
+    ran = run("--source", "sitemap", site.url(address))
+    assert ran.code == code
+    assert words in ran.out
 
 
 def test_one_site_of_several_is_enough(run: Run, site: Site) -> None:
@@ -526,7 +543,7 @@ def test_the_same_in_postgresql(run: Run, site: Site, postgres: Postgres) -> Non
     assert run("--store", place, "--max-pages", "2", site.url(SHOP)).code == 0
     assert run("--store", place, "--resume", "--max-pages", "50").code == 0
     ran = run("status", place)
-    assert "  fetched          4  200: 3, 410: 1, redirect: 1" in ran.lines
+    assert "  fetched          4  200: 3, 410: 1, and 1 redirect" in ran.lines
     assert main(["evidence", "verify", "--store", place]) == 0
 
 
@@ -544,7 +561,8 @@ def test_the_status_of_a_crawl(run: Run, site: Site) -> None:
     assert run("status").lines[-1].endswith("kept in manners.db")
     (told,) = run("status", "my.db", "--json").objects
     assert told["ended"] == "finished"
-    assert told["statuses"] == {"200": 3, "410": 1, "redirect": 1}
+    assert (told["statuses"], told["redirects"]) == ({"200": 3, "410": 1}, 1)
+    assert (told["fetched"], told["left"], told["resumable"]) == (4, 0, False)
     assert told["states"] == {"blocked": 3, "done": 5}
     assert {each["reason"] for each in told["blocked"]} == {
         "nofollow",
@@ -701,7 +719,7 @@ def test_an_interruption_finishes_what_is_under_way(
         assert (process.returncode, err) == (130, "")
     assert f"200      {site.url(SLOW)}" in out
     assert ": interrupted" in out
-    assert "  left             4  to be asked for" in out.splitlines()
+    assert "  left             4  to be asked for, and 1 sitemap to be read" in out.splitlines()
     assert "go on: manners crawl --resume" in out.splitlines()
     assert paths(site).count("/") == 1
     ran = run("--resume")

@@ -871,7 +871,7 @@ def test_bad_places_are_one_line(run: Run, words: list[str]) -> None:
         ("missing.db", "'missing.db': there is no such file"),
         ("missing/x.db", "'missing/x.db': there is no such file"),
         ("sqlite:///missing.db", "'missing.db': there is no such file"),
-        ("folder", "'folder': there is no such file"),
+        ("folder", "'folder': it is a folder, and a file is needed"),
         ("text", "'text': file is not a database"),
         ("foreign.db", "'foreign.db': a database that was made for something else"),
         ("mysql://me:secret@127.0.0.1/x", "'mysql://me:***@127.0.0.1/x': not a store"),

@@ -99,6 +99,51 @@ def test_the_store_itself_is_never_replaced(run: Run, store: Path) -> None:
     assert store.read_bytes() == before
 
 
+@pytest.mark.parametrize("end", ["-wal", "-shm", "-journal"])
+def test_nor_is_anything_put_where_the_store_keeps_its_log(run: Run, store: Path, end: str) -> None:
+    """There is none at the moment; the next to open the store would take the file for one."""
+    place = f"{store}{end}"
+    ran = run("report", store, "-o", place, "--force")
+    assert (ran.code, ran.err) == (2, f"manners: '{place}' is the store\n")
+    assert not Path(place).exists()
+
+
+def test_to_standard_output(capfdbinary: pytest.CaptureFixture[bytes], store: Path) -> None:
+    """The page, and nothing else; no file is written."""
+    assert main(["report", str(store), "-o", "-"]) == 0
+    out, err = capfdbinary.readouterr()
+    assert out.startswith(b"<!doctype html>\n<html")
+    assert out.endswith(b"</html>\n")
+    assert err == b""
+    assert [path.name for path in Path().iterdir()] == ["manners.db"]
+
+
+@pytest.mark.parametrize("name", ["new/", ""])
+def test_the_output_is_a_file(run: Run, store: Path, name: str) -> None:
+    ran = run("report", store, "-o", name)
+    assert (ran.code, ran.err) == (2, f"manners: --output '{name}': the name of a file is needed\n")
+    assert [path.name for path in Path().iterdir()] == ["manners.db"]
+
+
+@pytest.mark.usefixtures("store")
+def test_the_store_has_a_name(run: Run) -> None:
+    """One that is empty, as of a variable that is not set, is not the usual one."""
+    ran = run("report", "")
+    said = "manners: STORE is empty: a file, or postgresql://…, is needed\n"
+    assert (ran.code, ran.err) == (2, said)
+
+
+@pytest.mark.parametrize("command", [("report",), ("crawl", "status")])
+def test_a_store_that_is_a_folder(run: Run, command: tuple[str, ...]) -> None:
+    Path("folder").mkdir()
+    ran = run(*command, "folder")
+    assert (ran.code, ran.err) == (2, "manners: 'folder': it is a folder, and a file is needed\n")
+
+
+def test_a_default_is_told_once(run: Run) -> None:
+    assert run("report", "--help").out.count("200") == 1
+
+
 def test_a_place_that_cannot_be_written_to(run: Run, store: Path) -> None:
     ran = run("report", store, "-o", "no/such/folder/report.html")
     assert ran.code == 2

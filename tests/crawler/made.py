@@ -20,7 +20,7 @@ from manners.cache.entry import Entry
 from manners.cache.site import Held, Site
 from manners.crawler.found import clean, digest_of
 from manners.evidence.record import Clerk, Draft
-from manners.evidence.schema import crawls, hosts, pages, urls
+from manners.evidence.schema import crawls, hosts, pages, retries, urls
 from manners.evidence.store import EvidenceStore
 from manners.exclusions import Exclusions, Rulings
 from manners.retrieval import profiles
@@ -63,6 +63,7 @@ class Made:
         self._drafts: list[Draft] = []
         self._urls: list[dict[str, Any]] = []
         self._pages: list[dict[str, Any]] = []
+        self._retries: list[dict[str, Any]] = []
         self._hosts: dict[str, tuple[float, float]] = {}
         self.at = START
         """When the next request starts."""
@@ -122,15 +123,30 @@ class Made:
         )
         self._hosts[host(url)] = (delay, self.at + delay)
 
+    def again(
+        self,
+        url: str,
+        status: int | None,
+        *,
+        cause: str = "",
+        seconds: float = 0.1,
+        delay: float = 0.5,
+        size: int = 0,
+    ) -> None:
+        """A URL is asked for and answered so, and is to be asked for again."""
+        row = {"digest": digest_of(clean(url)), "status": status, "cause": clean(cause)}
+        times = {"started": self.at, "waited": 0.0, "seconds": seconds, "delay": delay}
+        self._retries.append({**row, **times, "bytes": size})
+
     def out(
         self, url: str, reason: str, rule: str = "", found_in: str = "", depth: int = 2
     ) -> None:
         """A URL is found, and not asked for."""
         self._add(url, "blocked", reason=reason, rule=rule, found_in=found_in, depth=depth)
 
-    def left(self, url: str) -> None:
+    def left(self, url: str, kind: str = "page") -> None:
         """A URL is found, and still to be asked for."""
-        self._add(url, "queued")
+        self._add(url, "queued", kind=kind)
 
     def write(self, ended: str | None, seconds: float | None = None) -> None:
         """Write it all down, and how it ended."""
@@ -152,7 +168,12 @@ class Made:
             before, _ = store._locked_head(connection)
             for row in self._urls:
                 row["evidence"] = row["evidence"] and row["evidence"] + before
-            for table, rows in ((urls, self._urls), (pages, self._pages), (hosts, paces)):
+            for table, rows in (
+                (urls, self._urls),
+                (pages, self._pages),
+                (retries, self._retries),
+                (hosts, paces),
+            ):
                 if rows:
                     number = made[0] if made else 1
                     connection.execute(insert(table), [{**row, "crawl": number} for row in rows])

@@ -87,7 +87,10 @@ def _pages(crawl: Made, chance: random.Random) -> None:
         elif where == NEWS:
             gap, delay = 0.5 + chance.expovariate(9.0), 0.5
             if 60 < number < 64:
-                crawl.ask(f"{NEWS}/story-{number}", 503, delay=delay, attempts=3, seconds=0.6)
+                _in_vain(crawl, f"{NEWS}/story-{number}", 503, "", 0.6)
+                gap = 12.0
+            elif number % 50 == 30:
+                _in_vain(crawl, f"{NEWS}/2026/story-{number}", None, "timeout", 3.0)
                 gap = 12.0
             else:
                 _news(crawl, chance, number, delay)
@@ -127,7 +130,12 @@ def _news(crawl: Made, chance: random.Random, number: int, delay: float) -> None
         path = f"archive/2019/story-{number}"
     elif number % 12 == 8:
         path = f"archive/2026/story-{number}"
-    if number % 50 == 30:
-        crawl.ask(f"{NEWS}/{path}", None, cause="timeout", delay=delay, attempts=3, seconds=10.0)
-    else:
-        crawl.ask(f"{NEWS}/{path}", seconds=took, delay=delay, title=f"Story {number}")
+    crawl.ask(f"{NEWS}/{path}", seconds=took, delay=delay, title=f"Story {number}")
+
+
+def _in_vain(crawl: Made, url: str, status: int | None, cause: str, took: float) -> None:
+    """Three times, four seconds apart."""
+    for _ in range(2):
+        crawl.again(url, status, cause=cause, seconds=took)
+        crawl.at += 4.0
+    crawl.ask(url, status, cause=cause, attempts=3, seconds=took)

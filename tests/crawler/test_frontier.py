@@ -15,7 +15,7 @@ from alembic import command
 from alembic.config import Config
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import inspect, select
+from sqlalchemy import Table, inspect, select
 
 from manners.crawler.discovery import Found
 from manners.crawler.found import FoundUrls
@@ -603,6 +603,32 @@ def test_what_is_tried_again_waits_for_its_time(store: EvidenceStore) -> None:
         found = await frontier.take("example.com", 10, 100.0)
         assert [(each.url, each.attempts) for each in found.urls] == [(f"{SITE}/a", 1)]
         assert frontier.pages_used() == 2
+
+    run(main)
+
+
+def test_answers_before_the_last_are_kept_apart(store: EvidenceStore) -> None:
+    """A page has one answer, and what came of earlier tries is not lost; nor on a resume."""
+
+    def kept(table: Table) -> list[tuple[int | None, str, float]]:
+        with store.reading() as connection:
+            rows = connection.execute(select(table).order_by(table.c.started))
+            return [(row.status, row.cause, row.started) for row in rows]
+
+    async def main() -> None:
+        frontier = made(store)
+        await frontier.add([link("/a")])
+        for number, (status, cause) in enumerate([(429, ""), (None, "time\0out")], 1):
+            leased = await taken(again(frontier) if number == 2 else frontier)
+            answer = ANSWER._replace(status=status, cause=cause, started=float(number))
+            await frontier.finish(
+                Finished(leased["/a"], "queued", "why", attempts=number, answer=answer)
+            )
+            assert kept(schema.pages) == []
+        leased = await taken(frontier)
+        await frontier.finish(Finished(leased["/a"], "done", attempts=3, answer=ANSWER))
+        assert kept(schema.retries) == [(429, "", 1.0), (None, "time\ufffdout", 2.0)]
+        assert kept(schema.pages) == [(200, "", ANSWER.started)]
 
     run(main)
 

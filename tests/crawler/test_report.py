@@ -20,12 +20,12 @@ from manners.crawler.report import NoCrawl, Report, report_of
 from manners.crawler.timeline import Requests
 from manners.evidence.schema import crawls, evidence, pages
 from manners.evidence.store import EvidenceStore
-from tests.client.asking import rules, settings
+from tests.client.asking import in_turn, rules, settings
 from tests.contracts.postgres import Postgres
 from tests.crawler import hostile, shop
 from tests.crawler.made import START, Made
 from tests.crawler.site import html, urlset
-from tests.faults.server import Site, by_path, in_thread
+from tests.faults.server import Call, Site, by_path, in_thread
 from tests.faults.server import page as answer
 
 
@@ -85,7 +85,7 @@ def test_a_crawl_that_took_place(tmp_path: Path) -> None:
     assert by_rule == {
         ("", 0, True): 6,  # five pages, and the sitemap
         ("Disallow: /private/", 2, False): 1,
-        ("Disallow: /drafts/", 3, False): 1,
+        ("Disalow: /drafts/", 3, False): 1,  # as it stands there
     }
     (problem,) = found.problems.rows
     assert (problem.line, problem.text, problem.problems) == (
@@ -106,9 +106,51 @@ def test_a_crawl_that_took_place(tmp_path: Path) -> None:
         assert found.proof.head == str(store.head())
 
 
+def test_every_request_counts_however_often_a_url_is_tried(tmp_path: Path) -> None:
+    """What the server has seen, but for robots.txt, is what the report counts."""
+    place = tmp_path / "crawl.db"
+    busy = in_turn(answer(status=429, headers=[("Retry-After", "0")]), answer(status=503), html())
+    pages = {
+        "/robots.txt": rules("Disallow:"),
+        "/sitemap.xml": in_turn(answer(status=503), answer(urlset())),
+        "/": html("/busy", "/broken", "/lost"),
+        "/busy": busy,
+        "/broken": answer(status=500),
+        "/lost": in_turn(lose, html()),
+    }
+    with in_thread(Site(by_path(pages))) as site:
+        told = settings(store=str(place), attempts=3, backoff_first=0.01, backoff_most=0.02)
+        list(Crawl([site.url()], told))
+        log = [visit for visit in site.log if visit.path != "/robots.txt"]
+    found = read(place)
+    assert (found.status.statuses, found.status.failures) == ({"200": 3}, {"status 500": 1})
+    lost = ({*found.status.retries} - {"500", "429", "503"}).pop()
+    assert found.status.retries == {"500": 2, "429": 1, "503": 1, lost: 1}
+    (lane,), (host,) = found.timeline.lanes, found.hosts.rows
+    assert lane.requests == host.requests == len(log) == 11
+    assert sum(each.requests for each in lane.bins) == 11
+    assert found.times.answers == 8  # of pages; one was lost
+    assert sum(each.number for each in found.times.spans) == 8
+    shown = LexborHTMLParser(page(found)).css("#answers table")[0].css("tbody tr")
+    rows = {row.css("td")[0].text(): int(row.css("td")[2].text()) for row in shown}
+    assert rows == {
+        "200": 3, "failed: 500": 1, "tried again: 500": 2, "tried again: 429": 1,
+        "tried again: 503": 1, f"tried again: {lost}": 1,
+    }  # fmt: skip
+    assert "5 requests had to be made again." in page(found)
+
+
+async def lose(call: Call) -> None:
+    """Lose the connection in the middle of an answer."""
+    await call.request()
+    await call.send(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\nx")
+
+
 def test_what_is_counted_is_what_there_is(report: Report, shop_db: Path) -> None:
     status = report.status
-    assert sum(status.statuses.values()) == status.fetched + status.states["failed"]
+    assert sum(status.statuses.values()) == status.fetched
+    assert sum(status.failures.values()) == status.states["failed"]
+    assert status.retries == {"timeout": 10, "503": 6}
     assert report.times.answers == sum(each.number for each in report.times.spans)
     out = sum(each.number for each in (*report.blocked, *report.traps))
     assert out == status.states["blocked"]
@@ -143,9 +185,41 @@ def test_only_lines_around_those_that_matter_are_shown(tmp_path: Path) -> None:
     made = Made(tmp_path / "a.db", robots={shop.SHOP: body})
     made.ask(f"{shop.SHOP}/secret")
     made.write("finished")
-    (file,) = read(tmp_path / "a.db").robots.rows
+    found = read(tmp_path / "a.db")
+    (file,) = found.robots.rows
     assert [line.number for line in file.lines] == [500, 501, 502, 503, 504]
     assert file.lines[2].blocked == 1
+    assert file.length == 1_002
+    assert [line[-1] for line in excerpt(found)] == ["⋯", "a", "a", "t", "x", "x", "⋯"]
+
+
+def excerpt(found: Report) -> list[str]:
+    """The lines of a robots.txt, as they are shown."""
+    lines = LexborHTMLParser(page(found)).css("#robots li")
+    return [(line.css_first("bdi") or line).text() for line in lines]
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
+def test_what_is_behind_the_last_line_is_no_line(tmp_path: Path, end: bytes) -> None:
+    made = Made(tmp_path / "a.db", robots={shop.SHOP: b"User-agent: *\nDisallow: /secret" + end})
+    made.ask(f"{shop.SHOP}/secret")
+    made.write("finished")
+    assert excerpt(read(tmp_path / "a.db")) == ["User-agent: *", "Disallow: /secret"]
+
+
+def test_a_rule_is_written_as_it_stands_in_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In each place; where the file is not looked at, as it was understood."""
+    rule = "disalow :  /secret*  # by the way"
+    made = Made(tmp_path / "a.db", robots={shop.SHOP: f"User-agent: *\n {rule}\n".encode()})
+    made.ask(f"{shop.SHOP}/secret")
+    made.write("finished")
+    found = read(tmp_path / "a.db")
+    assert found.decisions.rows[0].rule == found.blocked[0].urls[0].rule == rule
+    assert found.robots.rows[0].lines[1].text.strip() == rule
+    monkeypatch.setattr(reporting, "_READ", 1)
+    assert read(tmp_path / "a.db").decisions.rows[0].rule == "Disallow: /secret*"
 
 
 def test_the_same_file_of_many_sites_is_one(tmp_path: Path) -> None:
@@ -226,6 +300,42 @@ def test_a_delay_that_is_drawn_stands_for_the_least_of_it(tmp_path: Path) -> Non
     assert [each.delay for each in lane.bins] == [0.2, 0.2, 0.2, 0.2, 0.2, 3.0]
 
 
+def test_a_host_has_one_delay(tmp_path: Path) -> None:
+    """Of one that is drawn, the least: in the time line as in the list of hosts."""
+    made = Made(tmp_path / "a.db", delay_least=0.2, delay_most=0.6)
+    for number in range(3):
+        made.ask(f"{shop.SHOP}/{number}", delay=0.4)
+        made.ask(f"{shop.NEWS}/{number}", delay=3.0)
+        made.at += 5
+    made.write("finished")
+    found = read(tmp_path / "a.db")
+    in_lanes = {lane.host: {each.delay for each in lane.bins} for lane in found.timeline.lanes}
+    assert in_lanes == {row.host: {row.delay} for row in found.hosts.rows}
+    assert in_lanes == {"shop.example": {0.2}, "news.example": {3.0}}
+
+
+def test_one_request_is_one_bar_and_one_time(tmp_path: Path) -> None:
+    made = Made(tmp_path / "a.db")
+    made.ask(f"{shop.SHOP}/")
+    made.write("finished")
+    tree = LexborHTMLParser(page(read(tmp_path / "a.db")))
+    assert [tick.text() for tick in tree.css(".tick")] == ["0 s"]
+    (bar,) = tree.css(".lane rect.count")
+    assert float(str(bar.attributes["width"]).rstrip("%")) < 1
+
+
+def test_steps_of_the_time_line_have_names_of_their_own(tmp_path: Path) -> None:
+    made = Made(tmp_path / "a.db")
+    for number in range(200):
+        made.ask(f"{shop.SHOP}/{number}")
+        made.at += 0.13
+    made.write("finished")
+    found = read(tmp_path / "a.db")
+    rows = LexborHTMLParser(page(found)).css("details.numbers tbody tr")
+    names = [row.css("td")[0].text() for row in rows]
+    assert len(set(names)) == len(names) == len(found.timeline.lanes[0].bins) > 100
+
+
 def test_a_crawl_in_which_nothing_was_asked_for(tmp_path: Path) -> None:
     made = Made(tmp_path / "a.db")
     made.left(f"{shop.SHOP}/")
@@ -234,6 +344,42 @@ def test_a_crawl_in_which_nothing_was_asked_for(tmp_path: Path) -> None:
     assert (found.timeline.lanes, found.times.answers, found.pages.rows) == ([], 0, [])
     assert found.status.ended == "stopped without an end"
     assert "Nothing was asked for." in page(found)
+
+
+@pytest.mark.parametrize(
+    ("rest", "said"),
+    [
+        ((), "Everything that was found was asked for."),
+        (("trap",), "Only traps."),
+        (("page",), "Nothing so far; not everything that was found has been asked for yet."),
+        (("sitemap",), "Nothing so far; not everything that was found has been asked for yet."),
+        (
+            ("page", "trap"),
+            "Only traps so far; not everything that was found has been asked for yet.",
+        ),
+    ],
+)
+def test_where_nothing_is_blocked(tmp_path: Path, rest: tuple[str, ...], said: str) -> None:
+    """What is still to be asked for is not passed over, nor are traps."""
+    made = Made(tmp_path / "a.db")
+    made.ask(f"{shop.SHOP}/")
+    for each in rest:
+        if each == "trap":
+            made.out(f"{shop.SHOP}/trap", "trap: too-deep")
+        else:
+            made.left(f"{shop.SHOP}/{each}", each)
+    made.write("interrupted")
+    tree = LexborHTMLParser(page(read(tmp_path / "a.db")))
+    assert [node.text() for node in tree.css("#blocked .none")] == [said]
+    left = {node.css_first("dt").text(): node.css_first("dd").text() for node in tiles(tree)}
+    assert left["Left"] == {"page": "1to be asked for", "sitemap": "0and 1 sitemap to be read"}.get(
+        rest[0] if rest else "", "0"
+    )
+
+
+def tiles(tree: LexborHTMLParser) -> Any:
+    """The numbers of the beginning."""
+    return tree.css("header .tiles > div")
 
 
 # Which crawl.
@@ -279,7 +425,21 @@ def test_what_was_pruned_is_counted_as_such(shop_db: Path, tmp_path: Path) -> No
         assert 0 < gone < before
     found = read(place)
     assert (found.proof.decisions, found.proof.missing) == (before - gone, gone)
-    assert f"The records of {gone:,} more are gone." in page(found)
+    tree = LexborHTMLParser(page(found))
+    for part in ("decisions", "robots"):
+        (note,) = tree.css(f"#{part} .note")
+        assert note.text().endswith(f"No longer on record: {gone:,} decisions.")
+
+
+def test_what_was_pruned_did_take_place(tmp_path: Path) -> None:
+    """Where no record is left, it is not said that there was none, nor that nothing was asked."""
+    shop.made(tmp_path / "a.db")
+    with EvidenceStore(tmp_path / "a.db") as store:
+        gone = f"No longer on record: {store.prune(START + 9_999):,} decisions."
+    tree = LexborHTMLParser(page(read(tmp_path / "a.db")))
+    assert [node.text() for node in tree.css("#decisions .none")] == [gone]
+    assert [node.text() for node in tree.css("#robots .none")] == [f"None is known. {gone}"]
+    assert [node.text() for node in tree.css("#problems .none")] == [f"Nothing was found. {gone}"]
 
 
 def test_what_somebody_changed_is_no_reason_to_fail(tmp_path: Path) -> None:
@@ -319,6 +479,9 @@ def test_lists_are_cut_and_counts_are_not(shop_db: Path, report: Report) -> None
 def test_the_data_is_ready_for_json(report: Report) -> None:
     values = json.loads(json.dumps(report.to_dict()))
     assert values["status"]["states"] == report.status.states
+    assert (values["status"]["fetched"], values["status"]["left"]) == (
+        *(report.status.fetched, report.status.left),
+    )
     assert values["timeline"]["lanes"][0]["bins"][0].keys() == {"at", "requests", "gap", "delay"}
     assert values["robots"]["rows"][0]["lines"][0].keys() == {
         *("number", "text", "allowed", "blocked", "problems"),

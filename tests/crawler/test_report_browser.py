@@ -6,6 +6,7 @@ Chromium comes from the system's packages (`make browser`); without it these tes
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -202,9 +203,33 @@ def test_it_prints(browser: "Browser", good: Path) -> None:
         assert seen.page.evaluate(f"{style}.backgroundColor") == "rgb(255, 255, 255)"
         assert seen.page.evaluate(f"{style}.color") == "rgb(0, 0, 0)"
         assert not seen.page.locator("nav").is_visible()
+        hint = "each => getComputedStyle(each.querySelector('summary'), '::after').content"
+        for name in ("#pages > details", ".reasons details", "details.numbers"):
+            shut = seen.page.locator(name).first
+            assert shut.evaluate(f"each => {{ each.open = false; return ({hint})(each) }}") == (
+                '" (open it to print it)"'
+            )
+            assert shut.evaluate(f"each => {{ each.open = true; return ({hint})(each) }}") == "none"
         printed = seen.page.pdf(format="A4")
         assert printed.startswith(b"%PDF")
         assert len(printed) > 20_000
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_numbers_beside_a_chart_stand_apart(browser: "Browser", good: Path, width: int) -> None:
+    with opened(browser, good, width) as seen:
+        places = seen.page.evaluate(
+            """() => [...document.querySelectorAll('.scale')].map(scale =>
+                [...scale.children].map(each => {
+                    const box = each.getBoundingClientRect()
+                    return [box.top, box.bottom, box.left]
+                }))"""
+        )
+        assert len(places) == 3
+        for labels in places:
+            for (_, above, _), (below, _, _) in pairwise(labels):
+                assert below - above >= 3
+            assert min(left for *_, left in labels) >= 0
 
 
 def test_a_chart_says_what_it_shows(browser: "Browser", good: Path) -> None:

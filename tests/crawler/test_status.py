@@ -17,7 +17,7 @@ from manners.crawler.frontier import Answer, Finished, Frontier, Named
 from manners.crawler.status import KILLED, RUNNING, Blocked, Status, status_of
 from manners.errors import StoreError
 from manners.evidence.store import EvidenceStore
-from tests.client.asking import run, settings, slow
+from tests.client.asking import run, settings, slow, to
 from tests.crawler.site import html
 from tests.faults.server import Call, Site, by_path, in_thread, page
 
@@ -35,7 +35,8 @@ async def finish(frontier: Frontier, **fates: tuple[Any, ...]) -> None:
         name = each.url.rpartition("/")[2]
         if name in fates:
             state, reason, status, *rule = fates[name]
-            answer = ANSWER._replace(status=status) if state != "blocked" else None
+            cause = "" if status else reason
+            answer = ANSWER._replace(status=status, cause=cause) if state != "blocked" else None
             finished = Finished(each, state, reason, *rule)
             await frontier.finish(finished._replace(answer=answer))
 
@@ -49,8 +50,10 @@ def test_everything_is_counted(store: EvidenceStore) -> None:
 
     async def main() -> None:
         names = ["a", "b", "gone", "moved", "away", "bad", "c1", "c2", "n", "left", "under-way"]
+        names += ["busy", "lost", "nowhere"]
         told = [link(f"/{name}") for name in names]
         told += [link("https://other.example/o"), link("/s.xml", "sitemap")]
+        told += [link("https://third.example/again"), link("/slow.xml", "sitemap")]
         await frontier.add([*told, link("/later.xml", "sitemap")])
         await finish(
             frontier,
@@ -61,15 +64,18 @@ def test_everything_is_counted(store: EvidenceStore) -> None:
             moved=("done", "redirect", 301),
             away=("failed", "timeout", None),
             bad=("failed", "status 500", 500),
+            lost=("failed", "timeout", None),
+            nowhere=("failed", "redirect to what is no URL", 302),
+            busy=("queued", "status 429", 429),
+            again=("queued", "reset", None),
             c1=("blocked", "rule-matched", None, "Disallow: /c", 3),
             c2=("blocked", "rule-matched", None, "Disallow: /c", 3),
             n=("blocked", "nofollow", None, "rel=nofollow"),
-            **{"s.xml": ("done", "", 200)},
+            **{"s.xml": ("done", "", 200), "slow.xml": ("queued", "status 503", 503)},
         )
         await frontier.end("interrupted", 75.5)
         hosts = await frontier.hosts_with_work()
-        for name in hosts:
-            await frontier.take(name, 1, 1e9)
+        await frontier.take(min(hosts), 1, 1e9)
 
     frontier = Frontier(store, Frontier.begin(store, [f"{SITE}/", "https://other.example/"]))
     run(main)
@@ -78,17 +84,24 @@ def test_everything_is_counted(store: EvidenceStore) -> None:
     assert status.start == f"{SITE}/ https://other.example/"
     assert status.began.endswith("+00:00")
     assert (status.ended, status.seconds) == ("interrupted", 75.5)
-    assert status.states == {"done": 5, "failed": 2, "blocked": 3, "queued": 1, "leased": 1}
-    assert status.statuses == {"200": 3, "404": 1, "500": 1, "redirect": 1, "timeout": 1}
-    assert next(iter(status.statuses)) == "200"
-    assert (status.fetched, status.left) == (4, 2)
+    assert status.states == {"done": 5, "failed": 4, "blocked": 3, "queued": 3, "leased": 1}
+    assert [*status.statuses.items()] == [("200", 3), ("404", 1)]
+    assert status.redirects == 1
+    assert [*status.failures.items()] == [
+        *(("timeout", 2), ("redirect to what is no URL", 1), ("status 500", 1)),
+    ]
+    assert status.retries == {"429": 1, "reset": 1}
+    assert (status.fetched, status.left, status.unread, status.undecided) == (4, 4, 2, 0)
+    assert sum(status.statuses.values()) == status.fetched
+    assert sum(status.failures.values()) == status.states["failed"]
     assert status.blocked == [
         Blocked("rule-matched", "Disallow: /c", 3, 2),
         Blocked("nofollow", "rel=nofollow", 0, 1),
     ]
-    assert status.sitemaps == 1
-    assert (status.hosts, status.bytes) == (2, 8000)
+    assert (status.reasons, status.sitemaps) == (2, 1)
+    assert (status.hosts, status.bytes) == (3, 13_000)
     told = json.loads(json.dumps(status.to_dict()))
+    assert (told["fetched"], told["left"], told["resumable"]) == (4, 4, True)
     assert told["blocked"][0] == {
         "reason": "rule-matched",
         "rule": "Disallow: /c",
@@ -109,9 +122,50 @@ def test_only_the_most_frequent_reasons_are_told(store: EvidenceStore) -> None:
     frontier = Frontier(store, Frontier.begin(store, [f"{SITE}/"]))
     run(main)
     status = status_of(store)
-    assert len(status.blocked) == 20
+    assert (len(status.blocked), status.reasons) == (20, 41)
     assert status.blocked[0] == Blocked("reason 40", "", 0, 20)
     assert len(status_of(store, most=50).blocked) == 41
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "reason", "is_resumable"),
+    [
+        ("page", "queued", "status 503", True),
+        ("sitemap", "queued", "status 503", True),
+        ("sitemap", "leased", "", True),
+        ("page", "blocked", "unreachable", True),
+        ("sitemap", "blocked", "unreachable", True),
+        ("page", "blocked", "rule-matched", False),
+        ("page", "failed", "timeout", False),
+        ("sitemap", "done", "", False),
+    ],
+)
+def test_whether_there_is_something_to_go_on_with(
+    store: EvidenceStore, kind: str, state: str, reason: str, is_resumable: bool
+) -> None:
+    """As a resume sees it: pages and sitemaps to be asked for, and what could not be decided."""
+
+    async def main() -> None:
+        await frontier.add([link("/done"), link("/x", kind)])
+        fate = {} if state == "leased" else {"x": (state, reason, None)}
+        await finish(frontier, done=("done", "", 200), **fate)
+
+    frontier = Frontier(store, Frontier.begin(store, [f"{SITE}/"]))
+    run(main)
+    status = status_of(store)
+    assert status.resumable is is_resumable
+    frontier.resume({})
+    assert bool(run(frontier.hosts_with_work)) is is_resumable
+
+
+def test_a_redirect_to_another_host_says_which(new: New) -> None:
+    """As a link does."""
+    place = new()
+    pages = {"/robots.txt": page(b""), "/": html("/out"), "/out": to("http://other.example/")}
+    with in_thread(Site(by_path(pages))) as site:
+        list(Crawl([site.url()], settings(store=place, source="links")))
+    with EvidenceStore(place) as store:
+        assert status_of(store).blocked == [Blocked("other-host", "other.example", 0, 1)]
 
 
 def test_the_last_crawl_is_told_or_any_other(store: EvidenceStore) -> None:
@@ -132,7 +186,7 @@ def test_an_empty_crawl_has_a_status(store: EvidenceStore) -> None:
     status = status_of(store)
     assert (status.states, status.statuses, status.blocked) == ({}, {}, [])
     assert (status.fetched, status.left, status.hosts, status.bytes) == (0, 0, 0, 0)
-    assert status.ended == KILLED
+    assert (status.ended, status.resumable) == (KILLED, True)  # it was killed before it began
 
 
 def test_a_crawl_that_runs_says_so(new: New) -> None:

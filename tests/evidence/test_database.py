@@ -132,13 +132,13 @@ def test_what_is_no_place_is_refused(
 
 def test_a_folder_and_what_is_not_there_are_refused(tmp_path: Path) -> None:
     """A folder is no file, nor is there one in a folder that does not exist."""
-    for place in (tmp_path, tmp_path / "nosuch" / "store.db"):
-        with pytest.raises(StoreError):
-            EvidenceStore(place)
+    for create in (True, False):
+        with pytest.raises(StoreError, match="it is a folder, and a file is needed"):
+            EvidenceStore(tmp_path, create=create)
+    with pytest.raises(StoreError):
+        EvidenceStore(tmp_path / "nosuch" / "store.db")
     with pytest.raises(StoreError, match="no such file"):
         EvidenceStore(tmp_path / "store.db", create=False)
-    with pytest.raises(StoreError, match="no such file"):
-        EvidenceStore(tmp_path, create=False)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -96,13 +96,16 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 def new(path: Path, force: bool, precious: str) -> Iterator[BinaryIO]:
     """A file to write to, as `replacing` has it, which replaces nothing unless it is forced to.
 
-    What is no file, a device for example, is never replaced; nor is the `precious` database.
+    What is no file, a device for example, is never replaced; nor is the `precious` database. Its
+    log has its place beside it, also while there is none: what stands there would be taken for one.
     """
     try:
+        parts = [Path(precious + end) for end in ("", "-wal", "-shm", "-journal")]
+        if os.path.realpath(path) in map(os.path.realpath, parts):
+            raise Unusable(f"{str(path)!r} is the store")
         if path.exists():
             if not path.is_file():
                 raise Unusable(f"{str(path)!r} is not a file")
-            parts = (Path(precious + end) for end in ("", "-wal", "-shm"))
             if any(part.exists() and path.samefile(part) for part in parts):
                 raise Unusable(f"{str(path)!r} is the store")
             if not force:

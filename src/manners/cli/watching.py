@@ -1,7 +1,7 @@
 """A crawl, as people watch it: a view that is renewed every second, or a line for each page."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -115,20 +115,30 @@ def summary(status: "Status", place: str) -> list[str]:
         render.styled(f"crawl {status.crawl} of {printable(cut(status.start, 200))}", "bold"),
         f"began {began} UTC, ran for {duration(status.seconds)}: {printable(status.ended)}",
     ]
-    said = ", ".join(f"{printable(name)}: {number:,}" for name, number in status.statuses.items())
+    said = [_counted(status.statuses)] if status.statuses else []
+    if status.redirects:
+        said.append(f"and {count(status.redirects, 'redirect')}")
+    left = ["to be asked for"] if status.left else []
+    if status.unread:
+        left.append(f"and {count(status.unread, 'sitemap')} to be read")
     rows = [
-        ("fetched", status.fetched, said),
-        ("failed", status.states.get("failed", 0), ""),
+        ("fetched", status.fetched, ", ".join(said)),
+        ("failed", status.states.get("failed", 0), _counted(status.failures)),
         ("blocked", status.states.get("blocked", 0), ""),
-        ("left", status.left, "to be asked for" if status.left else ""),
+        ("left", status.left, ", ".join(left)),
     ]
     for name, number, more in rows:
         lines.append(f"  {name:<8} {number:>9,}  {more}".rstrip())
         if name == "blocked":
             lines += _blocked(status)
     size = f"{status.bytes:,} bytes from {count(status.hosts, 'host')}"
-    lines.append(f"{size}, {count(status.sitemaps, 'sitemap')}, kept in {printable(place)}")
+    lost = f" and {status.lost:,} that could not be had" if status.lost else ""
+    lines.append(f"{size}, {count(status.sitemaps, 'sitemap')}{lost}, kept in {printable(place)}")
     return lines
+
+
+def _counted(found: Mapping[str, int]) -> str:
+    return ", ".join(f"{printable(name)}: {number:,}" for name, number in found.items())
 
 
 def _blocked(status: "Status") -> list[str]:
@@ -140,4 +150,8 @@ def _blocked(status: "Status") -> list[str]:
         elif each.rule:
             said = f"{each.reason}: {each.rule}"
         lines.append(f"    {each.number:>9,}  {printable(cut(said, _WIDE))}")
+    reasons = status.reasons - len(status.blocked)
+    if reasons:
+        number = status.states["blocked"] - sum(each.number for each in status.blocked)
+        lines.append(f"    {number:>9,}  for {count(reasons, 'other reason')}")
     return lines

@@ -144,6 +144,7 @@ class Change(NamedTuple):
 
 _NOTHING = Change()
 _ANSWER = Answer._fields
+_RETRY = ("status", "cause", "bytes", "started", "waited", "seconds", "delay")
 _COLUMNS = (
     *("crawl", "digest", "url", "host", "source", "found_in", "depth", "priority", "lastmod"),
     *("reason", "rule", "line", "kind", "state", "hops", "seq"),
@@ -414,6 +415,11 @@ class Frontier:
             f"INSERT INTO pages ({', '.join(names)}) VALUES ({marks})"  # noqa: S608
             f" ON CONFLICT (crawl, digest) DO UPDATE SET {news}"
         )
+        marks = ", ".join("?" * len(_RETRY))
+        self._again = sql(
+            f"INSERT INTO retries (crawl, digest, {', '.join(_RETRY)})"  # noqa: S608
+            f" VALUES (?, ?, {marks})"
+        )
         self._pace = sql(
             "INSERT INTO hosts (crawl, host, delay, not_before) VALUES (?, ?, ?, ?) ON CONFLICT"
             " (crawl, host) DO UPDATE SET delay = excluded.delay, not_before = excluded.not_before"
@@ -491,7 +497,7 @@ class Frontier:
     def _write(
         self, connection: Connection, items: Sequence[Finished], digests: Sequence[str]
     ) -> None:
-        states, answers, paces = [], [], {}
+        states, answers, retries, paces = [], [], [], {}
         for item, digest in zip(items, digests, strict=True):
             answer = item.answer
             states.append(
@@ -501,7 +507,10 @@ class Frontier:
                     *(item.evidence, self.crawl, digest),
                 )
             )
-            if answer is not None:
+            if answer is not None and item.state == "queued":
+                said = (clean(getattr(answer, name)) for name in _RETRY)
+                retries.append((self.crawl, digest, *said))
+            elif answer is not None:
                 targets = None
                 if self._depth is not None:
                     digests_of = (digest_of(clean(each)) for each in item.targets)
@@ -512,6 +521,8 @@ class Frontier:
         connection.exec_driver_sql(self._set, states)
         if answers:
             connection.exec_driver_sql(self._keep, answers)
+        if retries:
+            connection.exec_driver_sql(self._again, retries)
         if paces:
             connection.exec_driver_sql(self._pace, list(paces.values()))
 

@@ -220,6 +220,7 @@ class Worker:
             url.depth,
             url.priority,
             reason=reason,
+            rule=host(target) if reason else "",
             kind=url.kind,
             hops=url.hops + 1,
         )

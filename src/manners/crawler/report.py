@@ -7,13 +7,13 @@ However large a crawl is, its report is not: what is counted is all of it, what 
 import json
 import shlex
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, and_, case, func, select
+from sqlalchemy import ColumnElement, Connection, and_, case, func, select, union_all
 
 from manners._text import cut
 from manners.crawler.frontier import REDIRECT
@@ -23,7 +23,16 @@ from manners.errors import StoreError
 from manners.evidence.chain import Head
 from manners.evidence.record import without_query
 from manners.evidence.replay import lines_of
-from manners.evidence.schema import crawls, evidence, head, hosts, pages, snapshots, urls
+from manners.evidence.schema import (
+    crawls,
+    evidence,
+    head,
+    hosts,
+    pages,
+    retries,
+    snapshots,
+    urls,
+)
 from manners.evidence.store import EvidenceStore
 from manners.settings import Settings
 
@@ -45,6 +54,8 @@ _AT_A_TIME = 1_000
 _JOINED = pages.join(urls, and_(urls.c.crawl == pages.c.crawl, urls.c.digest == pages.c.digest))
 
 T = TypeVar("T")
+_Texts = dict[tuple[str | None, str], dict[int, str]]
+"""By file and dialect: the lines that decided, as they stand there."""
 
 
 class NoCrawl(StoreError):
@@ -84,6 +95,7 @@ class Decision(NamedTuple):
     allowed: bool
     reason: str
     rule: str
+    """The line as it stands in the file; as it was understood, where the file is not looked at."""
     line: int
     robots: str
     """Where that robots.txt is; one of several, where it is the same for many sites."""
@@ -118,6 +130,8 @@ class RobotsFile(NamedTuple):
     problems: int
     is_read: bool
     """Whether it was looked at; there may be too many for that."""
+    length: int
+    """How many lines it has, if it was."""
     lines: list[FileLine]
     """Those that decided most, or have problems, with what stands around them."""
 
@@ -184,13 +198,14 @@ class HostRow(NamedTuple):
 
     host: str
     requests: int
+    """For pages and sitemaps, each as often as it was tried; not for robots.txt."""
     bytes: int
     seconds: float
     """How long it took to answer, on average."""
     shortest: float | None
     """The shortest time from one start to the next."""
     delay: float | None
-    """The last that was in force; drawn anew for each request, it is the middle."""
+    """The last that was in force; of one that is drawn for each request, the least."""
     until: float
     """Since when it may be asked again, in seconds since the epoch."""
 
@@ -241,6 +256,8 @@ class Report(NamedTuple):
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Status):
+        return value.to_dict()
     if isinstance(value, tuple):
         named: dict[str, Any] = value._asdict()  # type: ignore[attr-defined]
         return {name: _plain(each) for name, each in named.items()}
@@ -384,6 +401,7 @@ class _Reader:
         told = connection.execute(select(crawls.c.settings).where(crawls.c.id == self._crawl))
         self._told = _parsed(told.scalar(), dict)
         self._redact = redact or self._told.get("redact_query") is True
+        self._least = _least(self._told)
         self._every = of_crawl(connection, urls.c.crawl, self._crawl)
         self._asked = of_crawl(connection, pages.c.crawl, self._crawl)
         self._mine = self._every & (urls.c.kind == "page")
@@ -391,7 +409,7 @@ class _Reader:
     def read(self) -> Report:
         """Read it all."""
         requests, decisions = self._requests(), self._decisions()
-        robots, problems = self._files(decisions)
+        robots, problems, texts = self._files(decisions)
         rules, out, status = _most(decisions.rules), self._blocked(), self._status
         place, head = shlex.quote(self._store.place), self._head()
         verify = f"manners evidence verify --store {place} --head {head}"
@@ -407,7 +425,9 @@ class _Reader:
             timeline=requests.timeline(),
             times=requests.times(),
             slowest=self._fetched(pages.c.seconds.desc(), _SLOWEST),
-            decisions=Listing(len(rules), [self._decision(each) for each in rules[: self._rows]]),
+            decisions=Listing(
+                len(rules), [self._decision(each, texts) for each in rules[: self._rows]]
+            ),
             robots=robots,
             problems=problems,
             blocked=[each for each in out if not each.reason.startswith(_TRAP)],
@@ -442,12 +462,15 @@ class _Reader:
 
     def _requests(self) -> Requests:
         """Look at every request once, in the order in which they started."""
-        columns = (urls.c.host, urls.c.kind, pages.c.status, pages.c.started)
-        query = select(*columns, pages.c.seconds, pages.c.delay, pages.c.bytes)
-        query = query.select_from(_JOINED).where(self._asked)
-        requests = Requests(self._status.seconds, _least(self._told))
+        every = []
+        for its in (pages, retries):
+            same = and_(urls.c.crawl == its.c.crawl, urls.c.digest == its.c.digest)
+            columns = (its.c.status, its.c.started, its.c.seconds, its.c.delay, its.c.bytes)
+            query = select(urls.c.host, urls.c.kind, *columns).select_from(its.join(urls, same))
+            every.append(query.where(of_crawl(self._connection, its.c.crawl, self._crawl)))
+        requests = Requests(self._status.seconds, self._least)
         for host, kind, status, started, seconds, delay, size in self._stream(
-            query.order_by(pages.c.started)
+            union_all(*every).order_by("started")
         ):
             counts = kind == "page" and status is not None
             requests.add(host, started, seconds=seconds, delay=delay, size=size, counts=counts)
@@ -483,7 +506,7 @@ class _Reader:
                     its.bytes,
                     its.seconds / its.requests,
                     its.shortest,
-                    None if row is None else row.delay,
+                    None if row is None else self._least(row.delay),
                     0.0 if row is None else row.not_before,
                 )
             )
@@ -501,12 +524,13 @@ class _Reader:
             decisions.add(record, text)
         return decisions
 
-    def _decision(self, group: _Group) -> Decision:
+    def _decision(self, group: _Group, texts: _Texts) -> Decision:
         said = group.said
+        text = texts.get((said.snapshot, said.dialect), {}).get(said.line)
         return Decision(
             said.allowed,
             said.reason,
-            cut(said.matched or "", _TEXT),
+            cut(text or said.matched or "", _TEXT),
             said.line,
             self._shown(said.outcome.url) if said.line and said.outcome else "",
             len(group.sites),
@@ -515,20 +539,29 @@ class _Reader:
             group.record,
         )
 
-    def _files(self, decisions: _Decisions) -> tuple[Listing[RobotsFile], Listing[RobotsProblem]]:
+    def _files(
+        self, decisions: _Decisions
+    ) -> tuple[Listing[RobotsFile], Listing[RobotsProblem], _Texts]:
         """Look at the files that decided, those that decided most first."""
-        groups = _most(decisions.files)
+        groups, texts = _most(decisions.files), _Texts()
         files, problems = [], list[RobotsProblem]()
         left, total, decided = _READ, 0, decisions.lines()
         for group in groups[: self._rows]:
             said = group.said
             body = self._snapshot(said.snapshot)
             url = self._shown(said.outcome.url if said.outcome else "")
-            number, shown, is_read = 0, list[FileLine](), body is None or len(body) <= left
+            number = length = 0
+            shown, is_read = list[FileLine](), body is None or len(body) <= left
             if body is not None and is_read:
                 left -= len(body)
-                shown, wrong = _lines(said, body, decided.get((said.snapshot, said.dialect), {}))
-                number = len(wrong)
+                key = (said.snapshot, said.dialect)
+                every = _lines(said, body, decided.get(key, {}))
+                texts[key] = {
+                    each.number: each.text.strip() for each in every if each.allowed or each.blocked
+                }
+                wrong = [each for each in every if each.problems]
+                shown = _excerpt(every)
+                number, length = len(wrong), len(every)
                 total += number
                 room = max(self._rows - len(problems), 0)
                 problems += [
@@ -545,10 +578,11 @@ class _Reader:
                     group.number,
                     number,
                     is_read,
+                    length,
                     shown,
                 )
             )
-        return Listing(len(groups), files), Listing(total, problems)
+        return Listing(len(groups), files), Listing(total, problems), texts
 
     def _snapshot(self, sha256: str | None) -> bytes | None:
         if sha256 is None:
@@ -626,25 +660,27 @@ class _Reader:
         )
 
 
-def _lines(
-    said: _Said, body: bytes, decided: Mapping[int, tuple[int, int]]
-) -> tuple[list[FileLine], list[FileLine]]:
-    """What is to be shown of a file, and what is wrong with it."""
-    most = sorted(decided, key=lambda number: (-sum(decided[number]), number))[:_SHOWN]
-    wanted, around, wrong = set(most), set[int](), list[FileLine]()
-    every: list[FileLine] = []
+def _lines(said: _Said, body: bytes, decided: Mapping[int, tuple[int, int]]) -> list[FileLine]:
+    """The lines of a file, with what each has decided, and what is wrong with it."""
+    every = []
     for line in lines_of(msgspec.to_builtins(said), body):
-        allowed, blocked = decided.get(line.number, (0, 0))
-        text, problems = cut(line.text, _TEXT), list(line.problems)
-        made = FileLine(line.number, text, allowed, blocked, problems)
-        if problems:
-            wrong.append(made)
-            if len(wrong) <= _SHOWN:
-                wanted.add(line.number)
-        every.append(made)
-    for number in wanted:
-        around.update(range(number - _AROUND, number + _AROUND + 1))
-    return [line for line in every if line.number in around], wrong
+        text = cut(line.text, _TEXT)
+        every.append(
+            FileLine(line.number, text, *decided.get(line.number, (0, 0)), list(line.problems))
+        )
+    if every and not every[-1].text:
+        every.pop()  # what is behind the last end of a line is no line
+    return every
+
+
+def _excerpt(every: Sequence[FileLine]) -> list[FileLine]:
+    """What is to be shown of a file: what decided most, and what is wrong, with lines around it."""
+    did = [line for line in every if line.allowed or line.blocked]
+    did.sort(key=lambda line: (-line.allowed - line.blocked, line.number))
+    wanted = [line.number for line in did[:_SHOWN]]
+    wanted += [line.number for line in every if line.problems][:_SHOWN]
+    around = {near for number in wanted for near in range(number - _AROUND, number + _AROUND + 1)}
+    return [line for line in every if line.number in around]
 
 
 def _outcome(said: _Said) -> str:

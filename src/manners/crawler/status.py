@@ -1,13 +1,15 @@
 """How a crawl stands, or how it ended, as its store has it."""
 
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, distinct, func, select
+from sqlalchemy import ColumnElement, Connection, distinct, func, select, union_all
 
+from manners.crawler.frontier import REDIRECT
 from manners.errors import StoreError
 from manners.evidence.database import InUse
-from manners.evidence.schema import crawls, pages, urls
+from manners.evidence.schema import crawls, pages, retries, urls
 from manners.evidence.store import EvidenceStore
 
 RUNNING, KILLED = "running", "stopped without an end"
@@ -37,27 +39,53 @@ class Status(NamedTuple):
     states: dict[str, int]
     """Pages in each state."""
     statuses: dict[str, int]
-    """Pages that were answered, by status; those without an answer by what went wrong."""
+    """Pages that were answered, by status."""
+    redirects: int
+    """Pages that are elsewhere; they are not among the statuses."""
+    failures: dict[str, int]
+    """Pages that have failed, by what went wrong."""
+    retries: dict[str, int]
+    """Requests after which a page was to be asked for again, by status or by what went wrong."""
     sitemaps: int
     """Sitemaps that were read."""
+    unread: int
+    """Sitemaps that are still to be read."""
+    lost: int
+    """Sitemaps that could not be had."""
+    undecided: int
+    """Pages and sitemaps whose robots.txt could not be reached: a resume tries them again."""
     blocked: list[Blocked]
     """The most frequent reasons."""
+    reasons: int
+    """How many there are."""
     hosts: int
     bytes: int
 
     @property
     def fetched(self) -> int:
         """Pages that were answered, those that are elsewhere not counted."""
-        return self.states.get("done", 0) - self.statuses.get("redirect", 0)
+        return self.states.get("done", 0) - self.redirects
 
     @property
     def left(self) -> int:
         """Pages that are still to be asked for."""
         return self.states.get("queued", 0) + self.states.get("leased", 0)
 
+    @property
+    def resumable(self) -> bool:
+        """Whether a resume would find something to ask for."""
+        is_unbegun = not self.states and self.ended == KILLED
+        return bool(self.left or self.unread or self.undecided or is_unbegun)
+
     def to_dict(self) -> dict[str, Any]:
         """The status as plain values, ready for JSON."""
-        return {**self._asdict(), "blocked": [each._asdict() for each in self.blocked]}
+        return {
+            **self._asdict(),
+            "blocked": [each._asdict() for each in self.blocked],
+            "fetched": self.fetched,
+            "left": self.left,
+            "resumable": self.resumable,
+        }
 
 
 def status_of(store: EvidenceStore, crawl: int | None = None, most: int = 20) -> Status:
@@ -70,20 +98,15 @@ def status_of(store: EvidenceStore, crawl: int | None = None, most: int = 20) ->
         if row is None:
             which = "no crawl" if crawl is None else f"no crawl {crawl}"
             raise StoreError(store.place, f"there is {which} in it")
-        states, statuses, blocked, sitemaps, hosts, size = _counted(connection, row.id, most)
+        counted = _counted(connection, row.id, most)
     return Status(
-        row.id,
-        number,
-        row.start,
-        datetime.fromtimestamp(row.at / 1000, UTC).isoformat(timespec="seconds"),
-        row.ended or _going_on(store, row.id),
-        row.seconds,
-        states,
-        statuses,
-        sitemaps,
-        blocked,
-        hosts,
-        size,
+        crawl=row.id,
+        crawls=number,
+        start=row.start,
+        began=datetime.fromtimestamp(row.at / 1000, UTC).isoformat(timespec="seconds"),
+        ended=row.ended or _going_on(store, row.id),
+        seconds=row.seconds,
+        **counted,
     )
 
 
@@ -108,37 +131,80 @@ def of_crawl(connection: Connection, column: "ColumnElement[int]", crawl: int) -
     return (column + 0 if connection.dialect.name == "sqlite" else column) == crawl
 
 
-def _counted(connection: Connection, crawl: int, most: int) -> tuple[Any, ...]:
+def _counted(connection: Connection, crawl: int, most: int) -> dict[str, Any]:
     every = of_crawl(connection, urls.c.crawl, crawl)
     mine = every & (urls.c.kind == "page")
     count = func.count()
-    by_state = select(urls.c.state, count).where(mine).group_by(urls.c.state)
-    states = {row[0]: row[1] for row in connection.execute(by_state)}
-    said = select(urls.c.status, urls.c.state, urls.c.reason, count)
-    said = said.where(mine & urls.c.state.in_(("done", "failed")))
-    statuses: dict[str, int] = {}
-    for status, _, reason, number in connection.execute(
-        said.group_by(urls.c.status, urls.c.state, urls.c.reason)
-    ):
-        name = "redirect" if reason == "redirect" else str(status) if status else reason
-        statuses[name] = statuses.get(name, 0) + number
+    by_state = select(urls.c.kind, urls.c.state, count).where(every)
+    states: dict[str, int] = {}
+    unread = lost = 0
+    for kind, state, number in connection.execute(by_state.group_by(urls.c.kind, urls.c.state)):
+        if kind == "page":
+            states[state] = number
+        elif state in ("queued", "leased"):
+            unread += number
+        elif state == "failed":
+            lost += number
+    said = (urls.c.state, urls.c.status, urls.c.reason)
+    answered = select(*said, count).where(mine & urls.c.state.in_(("done", "failed")))
+    statuses, failures, redirects = Counter[str](), Counter[str](), 0
+    for state, status, reason, number in connection.execute(answered.group_by(*said)):
+        if state == "failed":
+            failures[reason] += number
+        elif reason == REDIRECT:
+            redirects += number
+        else:
+            statuses[str(status)] += number
     why = (urls.c.reason, urls.c.rule, urls.c.line)
-    reasons = select(*why, count).where(mine & (urls.c.state == "blocked")).group_by(*why)
-    rows = connection.execute(reasons.order_by(count.desc(), *why).limit(most))
-    sitemaps = select(count).where(every & (urls.c.kind == "sitemap"))
-    read = sitemaps.where(urls.c.status == 200)
-    asked = select(func.count(distinct(urls.c.host)), func.sum(pages.c.bytes))
-    joined = (urls.c.crawl == pages.c.crawl) & (urls.c.digest == pages.c.digest)
-    hosts, size = connection.execute(
-        asked.select_from(pages.join(urls, joined)).where(
-            of_crawl(connection, pages.c.crawl, crawl)
+    out = select(*why, count).where(mine & (urls.c.state == "blocked")).group_by(*why)
+    rows = connection.execute(out.order_by(count.desc(), *why).limit(most))
+    away = every & (urls.c.state == "blocked") & (urls.c.reason == "unreachable")
+    read = every & (urls.c.kind == "sitemap") & (urls.c.status == 200)
+    hosts, size = _asked(connection, crawl)
+    return {
+        "states": states,
+        "statuses": _most(statuses),
+        "redirects": redirects,
+        "failures": _most(failures),
+        "retries": _most(_retries(connection, crawl)),
+        "sitemaps": connection.execute(select(count).where(read)).scalar_one(),
+        "unread": unread,
+        "lost": lost,
+        "undecided": connection.execute(select(count).where(away)).scalar_one(),
+        "blocked": [Blocked(*row) for row in rows],
+        "reasons": connection.execute(select(count).select_from(out.subquery())).scalar_one(),
+        "hosts": hosts,
+        "bytes": size,
+    }
+
+
+def _most(counted: "Counter[str]") -> dict[str, int]:
+    return dict(sorted(counted.items(), key=lambda each: (-each[1], each[0])))
+
+
+def _retries(connection: Connection, crawl: int) -> "Counter[str]":
+    said = (retries.c.status, retries.c.cause)
+    joined = (urls.c.crawl == retries.c.crawl) & (urls.c.digest == retries.c.digest)
+    query = select(*said, func.count()).select_from(retries.join(urls, joined))
+    query = query.where((retries.c.crawl == crawl) & (urls.c.kind == "page")).group_by(*said)
+    found = Counter[str]()
+    for status, cause, number in connection.execute(query):
+        found[str(status or cause)] += number
+    return found
+
+
+def _asked(connection: Connection, crawl: int) -> tuple[int, int]:
+    """How many hosts were asked, and how many bytes were read."""
+    tables = (pages, retries)
+    every = union_all(
+        *(
+            select(its.c.crawl, its.c.digest, its.c.bytes).where(
+                of_crawl(connection, its.c.crawl, crawl)
+            )
+            for its in tables
         )
-    ).one()
-    return (
-        states,
-        dict(sorted(statuses.items(), key=lambda each: (-each[1], each[0]))),
-        [Blocked(*row) for row in rows],
-        int(connection.execute(read).scalar_one()),
-        int(hosts or 0),
-        int(size or 0),
-    )
+    ).subquery()
+    joined = (urls.c.crawl == every.c.crawl) & (urls.c.digest == every.c.digest)
+    query = select(func.count(distinct(urls.c.host)), func.sum(every.c.bytes))
+    hosts, size = connection.execute(query.select_from(every.join(urls, joined))).one()
+    return int(hosts), int(size or 0)

@@ -10,10 +10,13 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-_LANES, _BINS = 8, 120
-"""Hosts in the time line, those that were asked most, and the parts that it is cut into."""
+_LANES = 8
+"""Hosts in the time line, those that were asked most."""
+BINS = 120
+"""The parts that it is cut into."""
 _PAUSE = 60.0
-"""Seconds in which nothing is asked that are no pause yet, however short the crawl."""
+"""Seconds in which nothing is asked that are no pause yet, however short the crawl; in a long one
+that is a quarter of the time that it ran."""
 _ANSWERS = 8
 """Answers of a host that are remembered: more are never under way with the usual settings."""
 _EDGES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
@@ -168,14 +171,14 @@ class Requests:
     def timeline(self) -> TimeLine:
         """The time line of the hosts that were asked most."""
         most = sorted(self.hosts.items(), key=lambda each: (-each[1].requests, each[0]))[:_LANES]
-        step = self._axis / _BINS or 1.0
+        step = self._axis / BINS or 1.0
         bins: dict[int, dict[int, Bin]] = {its.place: {} for _, its in most}
         every = zip(self._places, self._at, self._gaps, self._delays, strict=True)
         for place, at, apart, delay in every:
             lane = bins.get(place)
             if lane is None:
                 continue
-            number = min(int(at / step), _BINS - 1)
+            number = min(int(at / step), BINS - 1)
             gap = None if apart < 0 else apart
             known = lane.get(number)
             if known is None:

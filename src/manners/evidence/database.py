@@ -46,8 +46,11 @@ class Database:
 
     def __init__(self, place: str | Path, *, create: bool = True) -> None:
         self.place, url = _url(place)
-        if not create and url.get_backend_name() == "sqlite" and not Path(self.place).is_file():
-            raise StoreError(self.place, "there is no such file")
+        if url.get_backend_name() == "sqlite":
+            if Path(self.place).is_dir():
+                raise StoreError(self.place, "it is a folder, and a file is needed")
+            if not create and not Path(self.place).is_file():
+                raise StoreError(self.place, "there is no such file")
         try:
             self.engine = _engine(url)
         except ModuleNotFoundError as error:

@@ -134,6 +134,22 @@ pages = Table(
     Column("problems", Text, nullable=False, server_default="[]"),  # JSON: of a sitemap
 )
 
+# Answers, or failures, after which a URL was to be asked for again.
+retries = Table(
+    "retries",
+    tables,
+    Column("id", _Number, primary_key=True),
+    Column("crawl", _Number, nullable=False),
+    Column("digest", String(32), nullable=False),
+    Column("status", Integer),
+    Column("cause", Text, nullable=False),
+    Column("bytes", _Number, nullable=False),
+    Column("started", Float, nullable=False),
+    Column("waited", Float, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("delay", Float, nullable=False),
+)
+
 # Where a crawl stands with each host: the delay in force, and when it may be asked again.
 hosts = Table(
     "hosts",

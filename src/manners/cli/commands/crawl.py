@@ -169,7 +169,7 @@ def _next(status: "Status", crawl: "Crawl", place: str) -> Iterator[str]:
             "there is more than was taken in: of a page 10,000 links are read;"
             " see max_found and max_sitemaps"
         )
-    if status.left:
+    if status.resumable:
         more = "" if "limit" not in status.ended else " with a higher --max-pages or --max-minutes"
         yield f"go on{more}: manners crawl --resume{where}"
     yield f"check the evidence: manners evidence verify{where}"
@@ -183,8 +183,8 @@ def _code(status: "Status", crawl: "Crawl") -> int:
         return INTERRUPTED
     if status.fetched:
         return 0
-    is_away = any(each.reason == "unreachable" for each in status.blocked)
-    return UNDECIDED if is_away or status.states.get("failed") or status.left else 1
+    is_undecided = status.resumable or status.lost or status.states.get("failed")
+    return UNDECIDED if is_undecided else 1
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """`manners report`: what happened in a crawl, as a picture in one file."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ from manners._text import printable
 from manners.cli import UNDECIDED, inputs, render, saving
 from manners.errors import StoreError
 
-_FILE = Path("report.html")
+_FILE = "report.html"
 _ROWS = 200
 
 
@@ -23,8 +24,12 @@ def command(
         ),
     ] = None,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="The file (default report.html)."),
+        str | None,
+        typer.Option(
+            *("--output", "-o"),
+            metavar="FILE",
+            help="The file (default report.html); - is standard output.",
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
     crawl: Annotated[
@@ -35,9 +40,7 @@ def command(
     ] = None,
     rows: Annotated[
         int,
-        typer.Option(
-            "--rows", metavar="N", min=1, help=f"How long lists may be (default {_ROWS})."
-        ),
+        typer.Option("--rows", metavar="N", min=1, help="How long lists may be."),
     ] = _ROWS,
     redact_query: inputs.RedactQueryOption = None,
     json: inputs.JsonOption = False,
@@ -50,6 +53,10 @@ def command(
     """
     if json and (output is not None or force):
         raise inputs.Unusable("--json prints the data, and --output and --force are about a file")
+    if store == "":
+        raise inputs.Unusable("STORE is empty: a file, or postgresql://…, is needed")
+    if output == "" or (output or "").endswith(("/", os.sep)):
+        raise inputs.Unusable(f"--output {output!r}: the name of a file is needed")
     from manners.crawler.report import NoCrawl, report_of
     from manners.evidence.store import EvidenceStore
 
@@ -71,11 +78,15 @@ def command(
         return 0
     from manners.crawler.picture.page import page
 
-    path, made = output or _FILE, page(report).encode()
-    with saving.new(path, force, report.store) as file:
+    name, made = output or _FILE, page(report).encode()
+    if name == "-":
+        sys.stdout.buffer.write(made)
+        sys.stdout.buffer.flush()
+        return 0
+    with saving.new(Path(name), force, report.store) as file:
         file.write(made)
     print(
-        f"crawl {report.status.crawl} is in {printable(str(path))} ({len(made):,} bytes):"
+        f"crawl {report.status.crawl} is in {printable(name)} ({len(made):,} bytes):"
         " open it in a browser"
     )
     return 0

@@ -7,9 +7,9 @@ sheet has them, for light and for dark.
 
 from collections.abc import Iterable, Sequence
 
-from manners._text import duration
+from manners.crawler.picture import words
 from manners.crawler.picture.elements import Child, Element, element
-from manners.crawler.timeline import Bin, Lane, TimeLine
+from manners.crawler.timeline import BINS, Bin, Lane, TimeLine
 
 _GAPS, _COUNTS = 74.0, 18.0
 """Pixels of a lane: for gaps, and for the number of requests below them."""
@@ -50,7 +50,7 @@ def lane(its: Lane, timeline: TimeLine, label: str) -> Element:
 
     A part of the time line in which there were several requests has the shortest gap of them.
     """
-    top, length = top_of(its), timeline.seconds + timeline.step
+    top, length = top_of(its), _length(timeline)
     most = max((each.requests for each in its.bins), default=1)
     half = timeline.step / 2
     width = max(100 * timeline.step / length - 0.15, 0.1)
@@ -79,21 +79,16 @@ def lane(its: Lane, timeline: TimeLine, label: str) -> Element:
 def axis(timeline: TimeLine) -> Element:
     """The times below the lanes."""
     drawn = []
-    for part, anchor in (
-        (0, "start"),
-        (25, "middle"),
-        (50, "middle"),
-        (75, "middle"),
-        (100, "end"),
-    ):
-        at = duration(timeline.seconds * part / 100)
+    parts = (0, "start"), (25, "middle"), (50, "middle"), (75, "middle"), (100, "end")
+    for part, anchor in parts if timeline.seconds else parts[:1]:
+        at = words.instant(timeline.seconds * part / 100, timeline.seconds / 4)
         drawn.append(element("text", at, x=f"{part}%", y=12, text_anchor=anchor, class_="tick"))
     return _svg(16, drawn)
 
 
 def _delays(bins: Sequence[Bin], timeline: TimeLine, top: float) -> list[Child]:
     """The delay in force as steps: what is the same for a while is one line."""
-    length = timeline.seconds + timeline.step
+    length = _length(timeline)
     drawn: list[Child] = []
     for number, each in enumerate(bins):
         if number and each.delay == bins[number - 1].delay:
@@ -107,6 +102,11 @@ def _delays(bins: Sequence[Bin], timeline: TimeLine, top: float) -> list[Child]:
             before = _px(_down(min(bins[number - 1].delay, top), top))
             drawn.append(element("line", x1=x, x2=x, y1=before, y2=y, class_="delay"))
     return drawn
+
+
+def _length(timeline: TimeLine) -> float:
+    """The seconds that a lane has room for: its parts, and one more for what starts at the end."""
+    return (BINS + 1) * timeline.step
 
 
 def _pause(at: float) -> Element:

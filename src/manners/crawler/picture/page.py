@@ -179,12 +179,15 @@ def _more(total: int, shown: int, thing: str, report: Report) -> Child:
 
 def _beginning(report: Report) -> Element:
     status = report.status
-    known = status.statuses.get("redirect", 0)
+    redirects = f"and {count(status.redirects, 'redirect')}" if status.redirects else ""
+    left = "to be asked for" if status.left else ""
+    if status.unread:
+        left = f"and {count(status.unread, 'sitemap')} to be read"
     states: list[tuple[str, int, str, str]] = [
-        ("Fetched", status.fetched, "ok", _fetched(known)),
+        ("Fetched", status.fetched, "ok", redirects),
         ("Failed", status.states.get("failed", 0), "bad", ""),
         ("Not asked for", status.states.get("blocked", 0), "no", ""),
-        ("Left", status.left, "wait", "to be asked for" if status.left else ""),
+        ("Left", status.left, "wait", left),
     ]
     starts = status.start.split(" ")
     more = f" and {len(starts) - 1:,} more" if len(starts) > 1 else ""
@@ -228,10 +231,6 @@ def _beginning(report: Report) -> Element:
         element("dl", tiles, class_="tiles"),
         _budget(report),
     )
-
-
-def _fetched(redirects: int) -> str:
-    return f"and {count(redirects, 'redirect')}" if redirects else ""
 
 
 def _joined(parts: Sequence[Child]) -> Child:
@@ -285,7 +284,8 @@ def _timeline(report: Report) -> Child:
     return [
         _note(
             "How far apart requests to a host started, against the least delay in force: what the"
-            f" site asks for, and what its response times suggest.{left_out}{others}"
+            " site asks for, and what its response times suggest. Each try counts; requests for"
+            f" robots.txt do not.{left_out}{others}"
         ),
         element(
             "div",
@@ -341,7 +341,7 @@ def _lane(lane: Lane, timeline: TimeLine) -> Element:
                 "div",
                 element("span", duration(charts.top_of(lane)), class_="upper"),
                 element("span", "0", class_="lower"),
-                element("span", f"≤ {most:,}", class_="least"),
+                element("span", f"max {most:,}", class_="most"),
                 class_="scale",
                 aria_hidden="true",
             ),
@@ -360,7 +360,7 @@ def _numbers(timeline: TimeLine) -> Element:
             ("From", "Requests>", "Shortest gap>", "Delay in force>"),
             (
                 (
-                    duration(each.at),
+                    words.instant(each.at, timeline.step),
                     f"{each.requests:,}",
                     "" if each.gap is None else duration(each.gap),
                     duration(each.delay),
@@ -378,10 +378,19 @@ def _numbers(timeline: TimeLine) -> Element:
 
 
 def _answers(report: Report) -> Child:
-    statuses, times = report.status.statuses, report.times
-    if not statuses:
+    status, times = report.status, report.times
+    redirects = {"redirect": status.redirects} if status.redirects else {}
+    codes: list[tuple[Child, int, str]] = []
+    for what, found in (
+        ("", {**status.statuses, **redirects}),
+        ("failed: ", status.failures),
+        ("tried again: ", status.retries),
+    ):
+        for name, number in [*found.items()][:_REASONS]:
+            shown = its(name.removeprefix("status "), 80)
+            codes.append(([what, shown], number, _kind(what or name)))
+    if not codes:
         return element("p", "There were none.", class_="none")
-    codes = [(its(name, 80), number, _kind(name)) for name, number in statuses.items()]
     spans: list[tuple[Child, int, str]] = []
     for span in times.spans:
         name = "longer" if span.up_to is None else f"up to {duration(span.up_to)}"
@@ -392,10 +401,16 @@ def _answers(report: Report) -> Child:
         ("99 %", times.p99),
         ("Longest", times.longest),
     ]
+    again = sum(status.retries.values())
     return [
+        _note(
+            "What came of the requests for pages. Those for sitemaps are not among them, nor those"
+            " for robots.txt."
+            + (f" {count(again, 'request')} had to be made again." if again else "")
+        ),
         element(
             "div",
-            element("div", _bars("Statuses", ("Status", "Pages"), codes[:_REASONS])),
+            element("div", _bars("Statuses", ("Status", "Requests"), codes)),
             element("div", _bars("Response times", ("Time", "Answers"), spans)),
             class_="pair",
         ),
@@ -422,8 +437,8 @@ _REASONS = 20
 
 
 def _kind(status: str) -> str:
-    """The colour of a status."""
-    return {"2": "ok", "r": "wait", "3": "wait", "4": "no"}.get(status[:1], "bad")
+    """The colour of a status, or of what became of a request."""
+    return {"2": "ok", "r": "wait", "3": "wait", "t": "wait", "4": "no"}.get(status[:1], "bad")
 
 
 def _slow(page: Fetched) -> tuple[Child, ...]:
@@ -443,13 +458,14 @@ def _page_cell(page: Fetched) -> Child:
 def _decisions(report: Report) -> Child:
     decisions, proof = report.decisions, report.proof
     if not decisions.rows:
-        return element("p", "There is no record of any.", class_="none")
+        said = _gone(report) or "There is no record of any."
+        return element("p", said, class_="none")
     most = max(each.number for each in decisions.rows)
-    gone = f" The records of {proof.missing:,} more are gone." if proof.missing else ""
     return [
         _note(
-            f"What decided whether a URL may be fetched: {count(proof.decisions, 'decision')}"
-            f" on record, each with its reason.{gone}"
+            "What decided whether a URL, of a page or of a sitemap, may be fetched:"
+            f" {count(proof.decisions, 'decision')} on record, each with its reason.",
+            f" {_gone(report)}",
         ),
         _table(
             "Decisions by rule",
@@ -469,6 +485,12 @@ def _decisions(report: Report) -> Child:
     ]
 
 
+def _gone(report: Report) -> str:
+    """How many decisions cannot be shown: somebody pruned them, or changed them."""
+    missing = report.proof.missing
+    return f"No longer on record: {count(missing, 'decision')}." if missing else ""
+
+
 def _because(decision: Decision) -> Child:
     why = words.DECISIONS.get(decision.reason, decision.reason)
     if decision.line:
@@ -486,7 +508,9 @@ def _because(decision: Decision) -> Child:
 def _robots(report: Report) -> Child:
     listing = report.robots
     if not listing.rows:
-        return element("p", "None was asked for.", class_="none")
+        gone = _gone(report)
+        said = f"None is known. {gone}" if gone else "None was asked for."
+        return element("p", said, class_="none")
     shown, rest, left = list[RobotsFile](), list[RobotsFile](), _LINES
     for each in listing.rows:
         left -= len(each.lines)
@@ -494,7 +518,7 @@ def _robots(report: Report) -> Child:
     return [
         _note(
             "The files as they were received, with the lines that decided, how many URLs each of"
-            " them has allowed or blocked, and what is wrong with them."
+            f" them has allowed or blocked, and what is wrong with them. {_gone(report)}"
         ),
         [_file(each, number) for number, each in enumerate(shown)],
         _table(
@@ -534,6 +558,8 @@ def _file(file: RobotsFile, number: int) -> Element:
         if before is not None and line.number > before.number + 1:
             lines.append(element("li", "⋯", class_="gone"))
         lines.append(_file_line(line))
+    if file.lines[-1].number < file.length:
+        lines.append(element("li", "⋯", class_="gone"))
     listed = element("ol", lines)
     caption = element("figcaption", _place(file), _story(file), id=f"file-{number}")
     return element("figure", caption, listed, class_="file", aria_labelledby=f"file-{number}")
@@ -562,8 +588,15 @@ def _file_line(line: FileLine) -> Element:
 
 def _blocked(report: Report) -> Child:
     if not report.blocked:
-        return element("p", "Everything that was found was asked for.", class_="none")
+        return element("p", _nothing_blocked(report), class_="none")
     return _reasons(report.blocked, report)
+
+
+def _nothing_blocked(report: Report) -> str:
+    only = "Only traps" if report.traps else "Nothing"
+    if report.status.left or report.status.unread:
+        return f"{only} so far; not everything that was found has been asked for yet."
+    return f"{only}." if report.traps else "Everything that was found was asked for."
 
 
 def _traps(report: Report) -> Child:
@@ -666,7 +699,7 @@ def _problems(report: Report) -> Child:
             _cut(robots, "line", report),
         ]
         if robots.rows
-        else element("p", "Nothing was found.", class_="none"),
+        else element("p", f"Nothing was found. {_gone(report)}", class_="none"),
         element("h3", "In sitemaps"),
         _table(
             "Problems in sitemaps",
@@ -724,9 +757,10 @@ def _hosts(report: Report) -> Child:
     if not report.hosts.rows:
         return element("p", "None was asked.", class_="none")
     return [
+        _note("Requests for pages and sitemaps, each try; those for robots.txt are not counted."),
         _table(
             "Hosts",
-            ("Host", "Requests>", "Shortest gap>", "Delay>"),
+            ("Host", "Requests>", "Shortest gap>", "Last delay>"),
             map(_host, report.hosts.rows),
             hide=True,
         ),

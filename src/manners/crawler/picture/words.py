@@ -1,5 +1,6 @@
 """Numbers, times and reasons as people read them. Quiet."""
 
+import math
 from datetime import UTC, datetime
 
 from manners._text import count
@@ -67,13 +68,30 @@ _UNITS = ("", "kB", "MB", "GB", "TB")
 def share(part: float, whole: float) -> str:
     """A part of a whole.
 
-    >>> share(1, 3), share(1, 1_000), share(0, 0)
-    ('33 %', '< 1 %', '0 %')
+    >>> share(1, 3), share(1, 8), share(1, 200), share(0, 0)
+    ('33 %', '13 %', '< 1 %', '0 %')
     """
     if not part or not whole:
         return "0 %"
     found = 100 * part / whole
-    return "< 1 %" if found < 0.5 else f"{found:.0f} %"
+    return "< 1 %" if found < 1 else f"{math.floor(found + 0.5)} %"
+
+
+def instant(seconds: float, step: float) -> str:
+    """A time on a line that is cut into steps, with as many digits as tell them apart.
+
+    >>> instant(11, 2.5), instant(11, 0.22), instant(3_675.25, 0.05)
+    ('11 s', '11.0 s', '1 h 1 min 15.25 s')
+    """
+    digits = min(max(math.ceil(-math.log10(step)), 0), 3) if step > 0 else 0
+    left, said = round(seconds * 10**digits), list[str]()
+    for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        whole, left = divmod(left, length * 10**digits)
+        if whole:
+            said.append(f"{whole} {unit}")
+    if left or not said:
+        said.append(f"{left / 10**digits:.{digits}f} s")
+    return " ".join(said)
 
 
 def moment(iso: str) -> str:

@@ -14,7 +14,7 @@ def _counted(name: str, kind: "sa.types.TypeEngine[int] | sa.types.TypeEngine[fl
 
 
 def upgrade() -> None:
-    """Give crawls and URLs a state, and make the tables of pages and hosts."""
+    """Give crawls and URLs a state, and make the tables of pages, retries and hosts."""
     for name, length, default in (("command", 16, "discover"), ("settings", None, "{}")):
         text = sa.Text() if length is None else sa.String(length)
         told = sa.Column(name, text, nullable=False, server_default=default)
@@ -58,6 +58,19 @@ def upgrade() -> None:
         sa.Column("delay", sa.Float, nullable=False),
         sa.Column("targets", sa.LargeBinary),
         sa.Column("problems", sa.Text, nullable=False, server_default="[]"),
+    )
+    op.create_table(
+        "retries",
+        sa.Column("id", _NUMBER, primary_key=True),
+        sa.Column("crawl", _NUMBER, nullable=False),
+        sa.Column("digest", sa.String(32), nullable=False),
+        sa.Column("status", sa.Integer),
+        sa.Column("cause", sa.Text, nullable=False),
+        sa.Column("bytes", _NUMBER, nullable=False),
+        sa.Column("started", sa.Float, nullable=False),
+        sa.Column("waited", sa.Float, nullable=False),
+        sa.Column("seconds", sa.Float, nullable=False),
+        sa.Column("delay", sa.Float, nullable=False),
     )
     op.create_table(
         "hosts",
