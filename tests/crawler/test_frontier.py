@@ -974,10 +974,10 @@ def test_one_process_at_a_time_works_on_a_crawl(new: New, ends: str) -> None:
             if ends == "killed":
                 process.send_signal(signal.SIGKILL)
             process.communicate("\n", timeout=30)
-        mine = store.alone("crawl", number)
+        mine = store.alone("crawl", number, wait=10.0)
         with mine, pytest.raises(StoreError, match="another process works"):
             store.alone("crawl", number).__enter__()
-        with store.alone("crawl", number):
+        with store.alone("crawl", number, wait=10.0):
             pass
     if "://" not in place:
         assert not list(Path(place).parent.glob("*-crawl-*"))
