@@ -337,6 +337,37 @@ def test_a_host_that_is_to_be_left_alone_for_long_is_deferred(make: Make) -> Non
     assert paths(server) == ["/robots.txt", "/first"]
 
 
+@blocking_callers
+def test_waiting_for_a_turn_is_no_part_of_a_timeout(make: Make) -> None:
+    """That begins when the request is sent."""
+
+    async def ask(caller: Any, server: Site) -> None:
+        for path in ("/0", "/1"):
+            await asyncio.to_thread(caller.own.get, server.url(path=path), timeout=1.0)
+
+    server = exchange(make, site(rules("Crawl-delay: 1.5")), ask)
+    assert paths(server) == ["/robots.txt", "/0", "/1"]
+
+
+@every_caller
+def test_two_that_share_their_politeness_have_one_pace(make: Make) -> None:
+    """Slots included; without it, they know nothing of each other."""
+    shared = MemoryBackend(1)
+
+    async def ask(caller: Caller, server: Site) -> None:
+        given: dict[str, Any] = {**AT_ONCE, "concurrency": 1, "slot_wait": 0.4}
+        async with (
+            make("MyBot", politeness=shared, **given) as other,
+            make("MyBot", **given) as stranger,
+        ):
+            async with opened(caller, server.url(path="/page")):
+                assert await is_free(stranger, server)
+                assert not await is_free(other, server)
+            assert await is_free(other, server)
+
+    exchange(make, site(page=trickle), ask, politeness=shared)
+
+
 @every_caller
 def test_no_more_than_two_at_a_time(make: Make) -> None:
     """However many ask."""
