@@ -520,7 +520,7 @@ class Client:
             on_decision=on_decision,
             **changes,
         )
-
+        portal.close_behind(self, self._client._http.close)
         self.robots = RobotsCache.over(self._client.robots)
         """The robots.txt files that verdicts rest on."""
         self.settings, self.agent = self._client.settings, self._client.agent

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import Self
 
 from manners._portal import portal
+from manners._text import to_text
 from manners.cache.freshness import retry_after
 from manners.cache.site import Site
-from manners.errors import SlotLost
+from manners.errors import InvalidURL, SlotLost
 from manners.net.http import Stream
 from manners.politeness.backends import Lease
 from manners.politeness.budget import Budget
@@ -133,6 +134,49 @@ class BlockingVisit:
             status, seconds = self._reply
             self._visit.note(status, {}, seconds)
         await self._visit.leave()
+
+
+def judged(url: str, host: str | bytes | None) -> str:
+    """The URL that a request is judged by; `host` is its header Host, if it has one.
+
+    >>> judged("wss://example.com/chat", "example.com")
+    'https://example.com/chat'
+    """
+    if url.startswith(("ws:", "wss:")):  # RFC 6455 section 4.1: it begins with a GET
+        url = "http" + url.removeprefix("ws")
+    if host is not None and not _is_of(url, host if isinstance(host, str) else to_text(host)):
+        raise ValueError(
+            "the header Host would ask another site than was checked: leave it out, and put the "
+            "host in the URL"
+        )
+    return url
+
+
+def _is_of(url: str, host: str) -> bool:
+    site = origin(url)
+    try:
+        named = origin(site.partition(":")[0] + "://" + host)
+    except InvalidURL:
+        return False
+    return _without_dot(named) == _without_dot(site)
+
+
+def _without_dot(site: str) -> str:
+    """The same without the dot that ends a complete name: aiohttp leaves it out of the header."""
+    return site.replace(".:", ":").removesuffix(".")
+
+
+def has_no_body(method: str, status: int, headers: Mapping[str, str]) -> bool:
+    """Whether a reply ends with its headers, so that nobody has to read it (RFC 9112 section 6.3).
+
+    What follows a 101 is no longer HTTP, and lasts for as long as both sides like.
+    """
+    return (
+        method == "HEAD"
+        or status < 200
+        or status in (204, 304)
+        or (headers.get("content-length") == "0" and "transfer-encoding" not in headers)
+    )
 
 
 class Host:

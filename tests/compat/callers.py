@@ -66,7 +66,7 @@ class Caller(ABC):
         """Status and body, after redirects."""
 
     @abstractmethod
-    async def open(self, url: str) -> Opened:
+    async def open(self, url: str, method: str = "GET") -> Opened:
         """A response whose body is still to be read."""
 
     @abstractmethod
@@ -115,8 +115,8 @@ class Httpx(Caller):
 
         return await asyncio.to_thread(ask)
 
-    async def open(self, url: str) -> Opened:
-        request = self.own.build_request("GET", url)
+    async def open(self, url: str, method: str = "GET") -> Opened:
+        request = self.own.build_request(method, url)
         reply = await asyncio.to_thread(self.own.send, request, stream=True)
         pieces = reply.iter_raw()
         return Opened(
@@ -150,8 +150,8 @@ class AsyncHttpx(Caller):
         reply = await self.own.request(method, url, headers=headers, **more)
         return reply.status_code, reply.content
 
-    async def open(self, url: str) -> Opened:
-        reply = await self.own.send(self.own.build_request("GET", url), stream=True)
+    async def open(self, url: str, method: str = "GET") -> Opened:
+        reply = await self.own.send(self.own.build_request(method, url), stream=True)
         pieces = reply.aiter_raw()
         return Opened(lambda: anext(pieces, b""), reply.aclose)
 
@@ -187,8 +187,8 @@ class Requests(Caller):
 
         return await asyncio.to_thread(ask)
 
-    async def open(self, url: str) -> Opened:
-        reply = await asyncio.to_thread(self.own.get, url, stream=True, timeout=TIMEOUT)
+    async def open(self, url: str, method: str = "GET") -> Opened:
+        reply = await asyncio.to_thread(self.own.request, method, url, stream=True, timeout=TIMEOUT)
         pieces = reply.iter_content(10)
         return Opened(
             lambda: asyncio.to_thread(_next, pieces), lambda: asyncio.to_thread(reply.close)
@@ -224,8 +224,8 @@ class Aiohttp(Caller):
         async with self.own.request(method, url, headers=headers, **more) as reply:
             return reply.status, await reply.read()
 
-    async def open(self, url: str) -> Opened:
-        reply = await self.own.get(url)
+    async def open(self, url: str, method: str = "GET") -> Opened:
+        reply = await self.own.request(method, url)
 
         async def close() -> None:
             reply.close()

@@ -30,6 +30,7 @@ class Walk(scrapy.Spider):
             errback=self.failed,
             cb_kwargs={"number": number},
             meta={"handle_httpstatus_list": [404, 503], **self.meta},
+            headers=self.headers,
             dont_filter=True,
         )
 
@@ -37,6 +38,7 @@ class Walk(scrapy.Spider):
         self.found.append(response.status)
         slot = self.crawler.engine.downloader.slots.get(response.meta["download_slot"])
         self.crawler.stats.set_value("delay", slot.delay)
+        self.crawler.stats.set_value("jitter", slot.jitter)
         return self.go_on(number)
 
     def failed(self, failure):
@@ -67,7 +69,11 @@ for crawl in json.loads(sys.argv[1]):
         crawler.settings.set("MANNERS", crawl["manners"])
     crawler.settings.setdict({"USER_AGENT": "MyBot", **crawl.get("settings", {})})
     process.crawl(
-        crawler, urls=crawl["urls"], at_once=crawl["at_once"], meta=crawl.get("meta", {})
+        crawler,
+        urls=crawl["urls"],
+        at_once=crawl["at_once"],
+        meta=crawl.get("meta", {}),
+        headers=crawl.get("headers", {}),
     )
     crawlers.append(crawler)
 process.start()
@@ -79,9 +85,9 @@ async def crawl(crawls: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Run crawls side by side; what Scrapy has counted in each.
 
     Each has `urls`, one after the other or `at_once`; what is in the setting MANNERS, or None for
-    Scrapy alone; and, if need be, `settings` and the `meta` of all requests. To what is
-    counted are added `found`, a status or an error with its text and the line of its verdict, and
-    `delay`, that of the slot at the end.
+    Scrapy alone; and, if need be, `settings`, and the `meta` and `headers` of all requests. To what
+    is counted are added `found`, a status or an error with its text and the line of its verdict,
+    and `delay` and `jitter`, those of the slot at the end.
     """
 
     def ask() -> str:

@@ -14,6 +14,9 @@ import aiohttp
 import httpx
 import pytest
 import requests
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from urllib3.util import Retry
 
 from manners.errors import (
     BudgetExceeded,
@@ -29,6 +32,7 @@ from manners.evidence.store import EvidenceStore
 from manners.politeness.backends import Lease
 from manners.politeness.backends.memory import MemoryBackend
 from manners.politeness.budget import Budget
+from manners.visit import judged
 from tests.client.asking import (
     AT_ONCE,
     OPEN,
@@ -246,6 +250,37 @@ def test_credentials_go_to_the_page_and_nowhere_else(make: Make, tmp_path: Path)
         assert "secret" not in str(list(store.records()))
 
 
+@every_caller
+def test_a_header_that_names_another_host_is_refused(make: Make) -> None:
+    """It would be answered by a site that nobody has asked about; the URL's own may be named."""
+
+    async def ask(caller: Caller, server: Site) -> None:
+        for name in ("other.example", server.url()[7:-1] + "0", "a b", ""):
+            with pytest.raises(ValueError, match="the header Host would ask another site"):
+                await caller.fetch(server.url(path="/page"), headers={"host": name})
+        own = {"Host": f"{A}:{server.ports[0]}"}
+        assert await caller.fetch(server.url(path="/page"), headers=own) == (200, b"hi")
+
+    assert paths(exchange(make, site(CLOSED), ask)) == ["/robots.txt", "/page"]
+
+
+@pytest.mark.parametrize(
+    ("url", "named"),
+    [
+        ("http://example.com/a", "EXAMPLE.com:80"),
+        ("https://example.com:8443/", b"example.com:8443"),
+        ("http://example.com./", "example.com"),
+        ("http://example.com.:8080/", "example.com:8080"),
+        ("http://bücher.example/", "xn--bcher-kva.example"),
+        ("http://[::1]:8080/", "[::1]:8080"),
+        ("wss://example.com/", "example.com:443"),
+    ],
+)
+def test_a_header_that_names_the_same_host_is_none_of_ours(url: str, named: str | bytes) -> None:
+    """However it is written."""
+    assert judged(url, named) == url.replace("wss", "https")
+
+
 def test_what_is_no_http_is_refused() -> None:
     """In words that say so, and nothing is asked."""
     refused = pytest.raises(InvalidURL, match="not an http or https URL")
@@ -300,6 +335,37 @@ def test_a_host_that_is_to_be_left_alone_for_long_is_deferred(make: Make) -> Non
 
     server = exchange(make, site(rules("Crawl-delay: 3600")), ask)
     assert paths(server) == ["/robots.txt", "/first"]
+
+
+@blocking_callers
+def test_waiting_for_a_turn_is_no_part_of_a_timeout(make: Make) -> None:
+    """That begins when the request is sent."""
+
+    async def ask(caller: Any, server: Site) -> None:
+        for path in ("/0", "/1"):
+            await asyncio.to_thread(caller.own.get, server.url(path=path), timeout=1.0)
+
+    server = exchange(make, site(rules("Crawl-delay: 1.5")), ask)
+    assert paths(server) == ["/robots.txt", "/0", "/1"]
+
+
+@every_caller
+def test_two_that_share_their_politeness_have_one_pace(make: Make) -> None:
+    """Slots included; without it, they know nothing of each other."""
+    shared = MemoryBackend(1)
+
+    async def ask(caller: Caller, server: Site) -> None:
+        given: dict[str, Any] = {**AT_ONCE, "concurrency": 1, "slot_wait": 0.4}
+        async with (
+            make("MyBot", politeness=shared, **given) as other,
+            make("MyBot", **given) as stranger,
+        ):
+            async with opened(caller, server.url(path="/page")):
+                assert await is_free(stranger, server)
+                assert not await is_free(other, server)
+            assert await is_free(other, server)
+
+    exchange(make, site(page=trickle), ask, politeness=shared)
 
 
 @every_caller
@@ -381,6 +447,23 @@ def test_a_response_that_is_read_has_no_slot(
             assert found == (status, b"" if method == "HEAD" else body)
         assert await is_free(caller, server)
 
+    exchange(make, site(page=page(body, status)), ask)
+
+
+@every_caller
+@pytest.mark.parametrize(
+    ("method", "status"), [("HEAD", 200), ("GET", 204), ("GET", 304), ("GET", 200)]
+)
+def test_a_response_without_a_body_leaves_at_once(make: Make, method: str, status: int) -> None:
+    """There is nothing to read, and nobody may ever close it."""
+
+    async def ask(caller: Caller, server: Site) -> None:
+        reply = await caller.open(server.url(path="/page"), method)
+        assert await is_free(caller, server)
+        await reply.close()
+        assert await is_free(caller, server)
+
+    body = b"x" * 300_000 if method == "HEAD" else b""
     exchange(make, site(page=page(body, status)), ask)
 
 
@@ -602,6 +685,85 @@ def test_an_adapter_of_the_users_sends_the_requests() -> None:
     transport = httpx.HTTPTransport(local_address="127.0.0.9")
     server = exchange(Httpx, site(), ask, transport=transport)
     assert [visit.peer[0] for visit in server.log] == ["127.0.0.1", "127.0.0.9"]
+
+
+@pytest.mark.parametrize(
+    "retry",
+    [
+        1,
+        Retry(3, status_forcelist=[503], respect_retry_after_header=False),
+        Retry(0, status_forcelist=[503]),
+        Retry(3, read=0, other=0),
+        Retry(None, connect=0, status=0),
+    ],
+    ids=str,
+)
+def test_an_adapter_that_sends_again_by_itself_is_refused(retry: int | Retry) -> None:
+    """No request leaves without its turn, and no reply is lost to others."""
+    adapter = requests.adapters.HTTPAdapter(max_retries=retry)
+    with pytest.raises(ValueError, match="max_retries sends requests again"):
+        Requests("MyBot", adapter=adapter)
+
+
+@pytest.mark.parametrize(
+    "retry",
+    [0, Retry(False), Retry(connect=3, read=0, other=0, respect_retry_after_header=False)],
+    ids=str,
+)
+def test_an_adapter_may_try_again_to_connect(retry: int | Retry) -> None:
+    """What has been sent is sent once, whatever comes of it."""
+
+    async def ask(caller: Caller, server: Site) -> None:
+        with pytest.raises(make.failures):
+            await caller.fetch(server.url(path="/reset"))
+        assert await caller.fetch(server.url(path="/busy")) == (503, b"")
+
+    make = Requests
+    adapter = requests.adapters.HTTPAdapter(max_retries=retry)
+    busy = page(b"", 503, [("Retry-After", "1")])
+    server = exchange(make, site(reset=reset, busy=busy), ask, adapter=adapter)
+    assert paths(server) == ["/robots.txt", "/reset", "/busy"]
+
+
+@pytest.mark.parametrize("scheme", ["ws", "http"])
+def test_a_web_socket_is_asked_about_and_leaves_when_it_is_open(scheme: str) -> None:
+    """It begins with a request, and stays open for long."""
+    asked: list[str] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        asked.append(request.path)
+        if request.path == "/robots.txt":
+            return web.Response(text="User-agent: *\nDisallow: /closed")
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        async for message in socket:
+            await socket.send_str(message.data)
+        return socket
+
+    async def main() -> None:
+        from manners.compat.aiohttp import PoliteMiddleware
+
+        application = web.Application()
+        application.router.add_get("/{path:.*}", answer)
+        given: dict[str, Any] = {**AT_ONCE, "concurrency": 1, "slot_wait": 0.4}
+        async with (
+            TestServer(application) as server,
+            PoliteMiddleware("MyBot", **given) as polite,
+            aiohttp.ClientSession(middlewares=[polite]) as session,
+        ):
+            place = f"{scheme}://127.0.0.1:{server.port}"
+            with pytest.raises(Disallowed):
+                await session.ws_connect(place + "/closed")
+            async with (
+                session.ws_connect(place + "/one") as one,
+                session.ws_connect(place + "/two") as two,  # there is one slot
+            ):
+                for socket in (one, two):
+                    await socket.send_str("hello")
+                    assert await socket.receive_str() == "hello"
+
+    run(main)
+    assert asked == ["/robots.txt", "/one", "/two"]
 
 
 def test_a_session_that_raises_for_a_status_leaves_no_slot() -> None:

@@ -352,6 +352,8 @@ class RobotsCache:
             http=http,
             now=now,
         )
+        if http is None:
+            portal.close_behind(self, self._cache._http.close)
 
     @classmethod
     def over(cls, cache: AsyncRobotsCache) -> "RobotsCache":

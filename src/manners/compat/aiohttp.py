@@ -9,7 +9,7 @@ from typing import Any, Self
 from manners.client import AsyncClient
 from manners.errors import MissingExtra
 from manners.settings import Settings
-from manners.visit import Visit
+from manners.visit import Visit, has_no_body, judged
 
 try:
     from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
@@ -38,7 +38,8 @@ class PoliteMiddleware:
 
     async def __call__(self, request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
         """Send a request when it is time for it."""
-        visit = await self.client.visit(str(request.url))
+        url = judged(str(request.url), request.headers.get("Host"))
+        visit = await self.client.visit(url)
         try:
             response = await handler(request)
             try:
@@ -50,7 +51,8 @@ class PoliteMiddleware:
             await visit.leave()
             raise
         connection = response.connection
-        if connection is None:  # it has been read to its end already
+        # It may have been read to its end already, or be a WebSocket, which stays open.
+        if connection is None or has_no_body(request.method, response.status, response.headers):
             await visit.leave()
         else:
             connection.add_callback(lambda: self._leave(visit))

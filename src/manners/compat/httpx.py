@@ -9,7 +9,7 @@ from typing import Any, cast
 from manners.client import AsyncClient, Client
 from manners.errors import MissingExtra
 from manners.settings import Settings
-from manners.visit import BlockingVisit, Visit
+from manners.visit import BlockingVisit, Visit, has_no_body, judged
 
 try:
     import httpx
@@ -39,7 +39,7 @@ class PoliteTransport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request when it is time for it."""
-        visit = self.client.visit(str(request.url))
+        visit = self.client.visit(_judged(request))
         try:
             response = self._transport.handle_request(request)
         except BaseException:
@@ -51,7 +51,7 @@ class PoliteTransport(httpx.BaseTransport):
         except BaseException:
             body.close()
             raise
-        if response.is_closed:  # it has been read already
+        if _is_over(request, response):
             visit.leave()
         else:
             response.stream = body
@@ -103,7 +103,7 @@ class AsyncPoliteTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request when it is time for it."""
-        visit = await self.client.visit(str(request.url))
+        visit = await self.client.visit(_judged(request))
         try:
             response = await self._transport.handle_async_request(request)
         except BaseException:
@@ -115,7 +115,7 @@ class AsyncPoliteTransport(httpx.AsyncBaseTransport):
         except BaseException:
             await body.aclose()
             raise
-        if response.is_closed:  # it has been read already
+        if _is_over(request, response):
             await visit.leave()
         else:
             response.stream = body
@@ -144,3 +144,12 @@ class _AsyncBody(httpx.AsyncByteStream):
             await self._stream.aclose()
         finally:
             await self._visit.leave()
+
+
+def _judged(request: httpx.Request) -> str:
+    return judged(str(request.url), request.headers.get("host"))
+
+
+def _is_over(request: httpx.Request, response: httpx.Response) -> bool:
+    """Whether there is nothing to read; a transport may have read it already."""
+    return response.is_closed or has_no_body(request.method, response.status_code, response.headers)

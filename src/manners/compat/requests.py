@@ -12,11 +12,12 @@ from typing import Any
 from manners.client import Client
 from manners.errors import MissingExtra
 from manners.settings import Settings
-from manners.visit import BlockingVisit
+from manners.visit import BlockingVisit, has_no_body, judged
 
 try:
     import requests
     from requests.adapters import BaseAdapter, HTTPAdapter
+    from urllib3.util import Retry
 except ModuleNotFoundError as error:
     if error.name != "requests":
         raise
@@ -39,6 +40,12 @@ class PoliteAdapter(BaseAdapter):
         **arguments: Any,
     ) -> None:
         super().__init__()
+        if isinstance(adapter, HTTPAdapter) and _sends_again(adapter.max_retries):
+            raise ValueError(
+                "max_retries sends requests again that have not waited for their turn: leave it "
+                "out and ask again yourself, or let it try again to connect only, with "
+                "Retry(connect=3, read=0, other=0, respect_retry_after_header=False)"
+            )
         self.client = Client(agent, settings, **arguments)
         """What decides and waits: its robots.txt files, its evidence, its budget."""
         self._adapter = adapter or HTTPAdapter()
@@ -47,7 +54,7 @@ class PoliteAdapter(BaseAdapter):
         self, request: requests.PreparedRequest, *arguments: Any, **options: Any
     ) -> requests.Response:
         """Send a request when it is time for it."""
-        visit = self.client.visit(request.url or "")
+        visit = self.client.visit(judged(request.url or "", request.headers.get("Host")))
         try:
             response = self._adapter.send(request, *arguments, **options)
             try:
@@ -58,7 +65,9 @@ class PoliteAdapter(BaseAdapter):
         except BaseException:
             visit.leave()
             raise
-        if response._content_consumed:  # somebody has read it already
+        method, status = request.method or "", response.status_code
+        # Somebody may have read it already.
+        if response._content_consumed or has_no_body(method, status, response.headers):
             visit.leave()
         else:
             _hold(response, visit)
@@ -68,6 +77,19 @@ class PoliteAdapter(BaseAdapter):
         """Close what is open, and turn away whoever waits."""
         self.client.close()
         self._adapter.close()
+
+
+def _sends_again(retry: Retry) -> bool:
+    """Whether urllib3 would, after a reply or an error; before there is a connection, it may.
+
+    A reply that it would make an error of counts as well: what it says would be lost.
+    """
+    method = next(iter(retry.allowed_methods or ("GET",)))
+    if any(retry.is_retry(method, status, has_retry_after=True) for status in range(100, 600)):
+        return True
+    if retry.total == 0:
+        return False
+    return any(number is None or number > 0 for number in (retry.read, retry.other))
 
 
 class _Held(requests.Response):

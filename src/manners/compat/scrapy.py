@@ -22,6 +22,7 @@ from manners.robots.verdict import Verdict
 
 try:
     from scrapy import Request, signals
+    from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
     from scrapy.exceptions import IgnoreRequest
     from scrapy.http import Response
     from scrapy.robotstxt import RobotParser
@@ -39,6 +40,12 @@ if TYPE_CHECKING:
 _ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 _EARLY = 0.05
 """Seconds by which a slot has its own delay back before it is used again."""
+_APART = 0.01
+"""Seconds that requests of a slot are apart at least.
+
+Without any delay, Scrapy 2.19 starts all that stands in a slot's line at once: it counts what runs
+only when it has started.
+"""
 
 log = logging.getLogger(__name__)
 
@@ -107,6 +114,7 @@ class MannersMiddleware:
         """The middleware of a crawl."""
         made = cls(crawler)
         for listener, signal in (
+            (made._opened, signals.spider_opened),
             (made._reached, signals.request_reached_downloader),
             (made._downloaded, signals.response_downloaded),
             (made._closed, signals.spider_closed),
@@ -116,10 +124,13 @@ class MannersMiddleware:
 
     async def process_request(self, request: Request, spider: Any = None) -> None:  # noqa: ARG002
         """Let a request go on when it may, or leave it out."""
+        from manners.visit import judged
+
         if request.meta.get("dont_obey_robotstxt") or not request.url.startswith("http"):
             return
+        url = judged(request.url, request.headers.get("Host"))
         try:
-            self._visits[request] = await self.client.visit(request.url, slot=False)
+            self._visits[request] = await self.client.visit(url, slot=False)
         except Disallowed as error:
             self._count("robotstxt/forbidden")  # as Scrapy's own has it
             log.debug("Forbidden: %s", error)
@@ -128,6 +139,18 @@ class MannersMiddleware:
             self._count("manners/deferred")
             log.info("Left out: %s", error)
             raise IgnoreRequest(str(error)) from error
+
+    def _opened(self) -> None:
+        """A crawl begins, and it is known what else is in it."""
+        engine = self._crawler.engine
+        others = engine.downloader.middleware.middlewares if engine is not None else ()
+        if any(isinstance(other, RobotsTxtMiddleware) for other in others):
+            log.warning(
+                "Scrapy's own robots.txt handling is on as well: it asks for every robots.txt once "
+                "more, and what it leaves out has no verdict. Turn it off, with "
+                'DOWNLOADER_MIDDLEWARES = {"%s.RobotsTxtMiddleware": None, …}',
+                RobotsTxtMiddleware.__module__,
+            )
 
     # What Scrapy's slots have to keep to.
 
@@ -155,12 +178,21 @@ class MannersMiddleware:
     def _keep(self, key: str, visit: "Visit") -> None:
         """Have a slot wait for as long as it has to, whatever AutoThrottle made of it."""
         slot, held = self._slots.get(key), self._held.get(key)
+        if slot is None:
+            return
+        slot.concurrency = min(slot.concurrency, self._most(visit.name))
         # What is longer than anything is waited for is not left to the slot: one request passes.
         least = visit.delay if visit.delay <= self.client.settings.defer_beyond else 0.0
-        least = max(least, held.delay if held else 0.0)
-        if slot is not None and least:
+        least = max(least, held.delay if held else 0.0, _APART)
+        if _shortest(slot) < least:
             slot.delay = max(slot.delay, least)
             _set_jitter(slot, 0)
+
+    def _most(self, name: str) -> int:
+        """How many requests run at a time at a host."""
+        its = self.client.settings
+        own = its.hosts[name].concurrency if name in its.hosts else None
+        return its.concurrency if own is None else own
 
     def _hold(self, key: str, visit: "Visit", until: float) -> None:
         """Let nothing start from a slot before a time, not even what stands in its line."""
@@ -236,6 +268,13 @@ def _key(request: Request) -> str:
 def _since(slot: "Slot") -> float:
     """Seconds since a slot was last used; which clock that is told by depends on the version."""
     return min(abs(clock() - slot.lastseen) for clock in (time.monotonic, time.time))
+
+
+def _shortest(slot: "Slot") -> float:
+    """Seconds from one start to the next that jitter leaves of a slot's delay at least."""
+    jitter = _jitter(slot)
+    share: float = 0.5 if jitter is True else jitter
+    return slot.delay * (1 - min(share, 1.0))
 
 
 def _jitter(slot: "Slot") -> Any:
