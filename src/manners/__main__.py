@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from pathlib import Path
 
 from manners.cli import main
 
@@ -15,7 +16,7 @@ def run() -> None:
     # What was closed by whoever started this (`>&-`) leads nowhere; and no file takes its number.
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (open to the end)
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 (to the end)
     code = main()
     try:
         sys.stdout.flush()
