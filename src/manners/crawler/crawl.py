@@ -548,5 +548,10 @@ def crawl(
         for page in crawl(["https://example.com/"], store="crawl.db"):
             print(page.status, page.url, page.title)
     """
+    if settings is not None and not isinstance(settings, Settings):
+        given = type(settings).__name__
+        raise TypeError(
+            f"settings are manners.Settings(…), or keywords as max_pages=3, not {given}"
+        )
     its = (settings or Settings()).but(**changes)
     return Crawl(urls, its, agent=agent, resume=resume, keep=keep)

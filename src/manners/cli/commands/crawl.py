@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 def command(
+    context: typer.Context,
     urls: Annotated[
         list[str] | None,
         typer.Argument(
@@ -43,7 +44,9 @@ def command(
     ] = None,
     depth: Annotated[
         int | None,
-        typer.Option("--depth", metavar="N", help="How many links are followed one after another."),
+        typer.Option(
+            "--depth", metavar="N", min=0, help="How many links are followed one after another."
+        ),
     ] = None,
     source: inputs.SourceOption = None,
     same_domain: Annotated[
@@ -84,6 +87,11 @@ def command(
     nothing could be, 130 when it was interrupted.
     """
     if urls and urls[0] == "status":
+        for each in context.command.params:
+            given = context.get_parameter_source(each.name or "")
+            is_given = given is not None and given.name == "COMMANDLINE"
+            if is_given and each.name not in ("urls", "store", "json"):
+                raise inputs.Unusable(f"`crawl status` does not take {each.opts[0]}")
         return _status(urls[1:], store, json)
     options: dict[str, Any] = {
         "page_timeout": timeout,
