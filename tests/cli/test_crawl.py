@@ -2,6 +2,7 @@
 
 import asyncio
 import fcntl
+import io
 import json
 import os
 import pty
@@ -24,10 +25,14 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
+from rich.console import Console
 
 from manners.cli import main
 from manners.cli.saving import file_of
+from manners.cli.watching import Watch
+from manners.crawler.crawl import Crawl
 from manners.evidence.store import EvidenceStore
+from manners.settings import Settings
 from tests.contracts.postgres import Postgres
 from tests.contracts.valkey import Valkey
 from tests.crawler.site import html, urlset
@@ -837,6 +842,23 @@ class Terminal:
             self.process.kill()
         self.process.wait()
         os.close(self._ours)
+
+
+def test_the_live_view_is_there_from_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not when it is renewed for the first time."""
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=120)
+    monkeypatch.setattr("rich.live.get_console", lambda: console)
+    with Watch(Crawl(["http://127.0.5.1/"], Settings())).live():
+        assert "0 of 200 pages" in screen.getvalue()
+
+
+def test_the_live_view_says_that_the_server_is_waited_for(site: Site) -> None:
+    """The one that politeness is shared by: until it answers, nobody is asked soon."""
+    with Terminal("--politeness", "valkey://127.0.0.1:1/0", site.url(SHOP)) as terminal:
+        terminal.until("0 blocked, 1 left; waiting for the politeness server")
+        terminal.until("waits for the server")
+    assert site.log == []
 
 
 def test_a_terminal_has_a_live_view(site: Site) -> None:

@@ -76,6 +76,8 @@ class View(NamedTuple):
     minutes: float
     hosts: list[HostView]
     is_stopping: bool
+    is_away: bool = False
+    """Whether the server that politeness is shared by does not answer: it is waited for."""
 
 
 class _Line:
@@ -195,7 +197,13 @@ class Crawl:
         minutes = self.budget.minutes_used(now)
         pages = self.budget.pages_used
         return View(
-            dict(self.states), self._running, pages, minutes, hosts[:most], bool(self._reason)
+            dict(self.states),
+            self._running,
+            pages,
+            minutes,
+            hosts[:most],
+            bool(self._reason),
+            self._is_away,
         )
 
     # Beginning and ending.
