@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from pathlib import Path
 
 from manners.cli import main
 
@@ -12,6 +13,10 @@ def run() -> None:
     # When the reader goes away, as `head` does, end quietly like any other command.
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    # What was closed by whoever started this (`>&-`) leads nowhere; and no file takes its number.
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 (to the end)
     code = main()
     try:
         sys.stdout.flush()

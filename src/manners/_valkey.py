@@ -1,6 +1,6 @@
 """Connections to a Valkey or Redis server, for everything that may be kept in one."""
 
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from manners.errors import MissingExtra, StoreError
 
@@ -20,17 +20,20 @@ class Server:
             from redis.asyncio import BlockingConnectionPool, Redis
             from redis.asyncio.retry import Retry
             from redis.backoff import NoBackoff
+            from redis.exceptions import AuthenticationError, RedisError
             from redis.exceptions import ConnectionError as Lost
-            from redis.exceptions import RedisError
         except ModuleNotFoundError:
             raise MissingExtra("redis", "valkey") from None
         self.failures: tuple[type[Exception], ...] = (RedisError, OSError)
         """What it raises when something goes wrong."""
+        self._refused: type[Exception] = AuthenticationError
+        hidden = url.partition("://")[0] + "://…"  # what is no URL may have a password anywhere
         try:
-            self.place = without_password(url)
-            """The URL as it may be shown."""
+            parts = urlsplit(url)
+            if problem := _problem(parts):
+                raise StoreError(hidden, f"{problem}; valkey://host:port/database is a URL")
             pool = BlockingConnectionPool.from_url(
-                url.replace("valkey", "redis", 1) if url.startswith("valkey") else url,
+                parts._replace(scheme=parts.scheme.replace("valkey", "redis")).geturl(),
                 max_connections=_CONNECTIONS,  # more questions than that wait for their turn
                 timeout=seconds,
                 socket_timeout=seconds,
@@ -38,9 +41,21 @@ class Server:
                 # One more try, at once: a server that was restarted has closed our connections.
                 retry=Retry(NoBackoff(), 1, (Lost,)),
             )
-        except ValueError:  # which may have a password in it
-            raise StoreError(f"{url.partition('://')[0]}://…", "not a URL of a server") from None
+            pool.connection_class(**pool.connection_kwargs)  # not opened; it knows its options
+        except TypeError:
+            raise StoreError(hidden, "has an option that there is not") from None
+        except ValueError:
+            raise StoreError(hidden, "not a URL of a server") from None
+        self.place = without_password(url)
+        """The URL as it may be shown."""
+        self._has_password = parts.password is not None
         self.redis = Redis.from_pool(pool)
+
+    def problem(self, error: Exception) -> str:
+        """What went wrong, in words."""
+        if isinstance(error, self._refused) and not self._has_password:
+            return "it wants a password: valkey://:password@host:port/database"
+        return str(error) or type(error).__name__
 
 
 def without_password(url: str) -> str:
@@ -49,5 +64,15 @@ def without_password(url: str) -> str:
     >>> without_password("valkey://name:secret@example.com:6379/0")
     'valkey://example.com:6379/0'
     """
-    host = urlsplit(url).netloc.rpartition("@")[2]
-    return f"{url.partition('://')[0]}://{host}{urlsplit(url).path}"
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _problem(parts: SplitResult) -> str:
+    """What redis-py would pass over, and then guess."""
+    database = parts.path.strip("/")
+    if not parts.hostname:
+        return "names no host"
+    if database and not (database.isascii() and database.isdigit()):
+        return "its database is not a number"
+    return ""

@@ -258,6 +258,8 @@ def test_a_wrong_password_changes_no_verdict(
             caplog.clear()
             warning = unchanged(f"valkey://{user}127.0.0.1:{server.port}/0", caplog)
             assert "wrong-one" not in warning
+            wants = "it wants a password: valkey://:password@host:port/database"
+            assert (wants in warning) == (not user)
         url = f"valkey://:right-one@127.0.0.1:{server.port}/0"
         caplog.clear()
         assert verdicts(url) == verdicts(None)
@@ -375,13 +377,32 @@ def test_a_server_may_be_killed_and_come_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["valkey://localhost:port/", "valkey://[::1/", "valkey://a:secret/b@localhost:1/"]
+    ("url", "problem"),
+    [
+        ("valkey://localhost:port/", "not a URL of a server"),
+        ("valkey://[::1/", "not a URL of a server"),
+        ("valkey://a:secret/b@localhost:1/", "its database is not a number"),
+        ("valkey://", "names no host"),
+        ("valkey:///0", "names no host"),
+        ("valkey://:secret@/0", "names no host"),
+        ("valkey://:secret@localhost/foo", "its database is not a number"),
+        ("valkey://localhost/0/1", "its database is not a number"),
+        ("valkey://:secret@localhost/0?foo=9", "has an option that there is not"),
+    ],
 )
-def test_a_url_that_is_none_is_an_error_without_the_password(url: str) -> None:
+def test_a_url_that_is_none_is_an_error_without_the_password(url: str, problem: str) -> None:
     """What cannot be a server is noticed when the cache is made."""
-    with pytest.raises(StoreError) as caught:
+    with pytest.raises(StoreError, match=problem) as caught:
         open_backend(url)
     assert "secret" not in str(caught.value)
+
+
+def test_schemes_have_no_case(server: Valkey, tmp_path: Path) -> None:
+    """RFC 3986 section 3.1: `VALKEY://` is the same place as `valkey://`, and so are others."""
+    run(server.url.replace("valkey", "Valkey"), save)
+    assert server.command("DBSIZE") == b":1\r\n"
+    run(f"SQLite:///{tmp_path}/cache.db", save)
+    assert (tmp_path / "cache.db").exists()
 
 
 def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -327,6 +327,8 @@ def test_hostile_text_is_shown_and_not_sent(capsys: pytest.CaptureFixture[str]) 
         ("foreign.db", "'foreign.db': a database that was made for something else"),
         ("valkey://:secret@127.0.0.1:1/", "'valkey://127.0.0.1:1/': Error 111 connecting"),
         ("valkey://127.0.0.1:port/", "'valkey://…': not a URL of a server"),
+        ("valkey://:secret@127.0.0.1/x", "'valkey://…': its database is not a number"),
+        ("valkey://127.0.0.1/0?foo=9", "'valkey://…': has an option that there is not"),
     ],
 )
 def test_bad_places_are_one_line(

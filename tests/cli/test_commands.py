@@ -6,6 +6,7 @@ import os
 import platform
 import queue
 import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -826,3 +827,14 @@ def test_an_answer_that_cannot_be_written_is_no_verdict(sample: Path) -> None:
     assert ran.returncode == 3
     assert ran.stderr.startswith(b"manners: cannot go on")
     assert ran.stderr.count(b"\n") == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell is needed that closes what it hands over")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_output_that_is_closed_leads_nowhere(closed: str, sample: Path) -> None:
+    """The answer is in the exit code, and there is nothing to complain about."""
+    for url, code in (("/a", 0), ("/private/", 1)):
+        words = ["check", "--robots", str(sample), "--agent", "MyBot", url]
+        line = shlex.join([sys.executable, "-m", "manners", *words])
+        ran = subprocess.run(["sh", "-c", f"{line} {closed}"], capture_output=True, check=False)
+        assert (ran.returncode, ran.stderr) == (code, b"")

@@ -2,6 +2,7 @@
 
 import asyncio
 import fcntl
+import io
 import json
 import os
 import pty
@@ -18,22 +19,27 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
 import pytest
+from rich.console import Console
 
 from manners.cli import main
 from manners.cli.saving import file_of
+from manners.cli.watching import Watch
+from manners.crawler.crawl import Crawl
 from manners.evidence.store import EvidenceStore
+from manners.settings import Settings
 from tests.contracts.postgres import Postgres
 from tests.contracts.valkey import Valkey
 from tests.crawler.site import html, urlset
 from tests.evidence.places import execute
 from tests.faults.server import Call, Handler, Site, by_address, by_path, in_thread, page
 
-SHOP, GONE, CLOSED, BAD, HOSTILE, SLOW, HELD, DELAYED, LONG = (
-    f"127.0.5.{last}" for last in range(1, 10)
+SHOP, GONE, CLOSED, BAD, HOSTILE, SLOW, HELD, DELAYED, LONG, NIGHTS = (
+    f"127.0.5.{last}" for last in range(1, 11)
 )
 
 
@@ -100,6 +106,13 @@ async def hostile(call: Call) -> None:
             await call.reply(200, body.encode(), [("Content-Type", "text/html; charset=utf-8")])
 
 
+async def not_now(call: Call) -> None:
+    """A robots.txt by which one hour is left, the one that is furthest from now."""
+    hour = (datetime.now(UTC).hour + 12) % 24
+    said = f"User-agent: *\nVisit-time: {hour:02}00-{hour:02}59\n\nUser-agent: Daily\nAllow: /\n"
+    await call.reply(200, said.encode(), [("Content-Type", "text/plain")])
+
+
 HANDLERS: dict[str, Handler] = {
     SHOP: by_path(
         {
@@ -118,6 +131,7 @@ HANDLERS: dict[str, Handler] = {
     HOSTILE: hostile,
     SLOW: by_path({"/robots.txt": OPEN, "/sitemap.xml": page(status=404)}, gate),
     HELD: by_path({"/robots.txt": held_robots}, html()),
+    NIGHTS: by_path({"/robots.txt": not_now}, html()),
     DELAYED: by_path({"/robots.txt": lines("User-agent: *", "Crawl-delay: 1000")}, html("/a")),
     LONG: by_path(
         {"/robots.txt": OPEN, **{f"/{n}": html(f"/{n + 1}") for n in range(400)}},
@@ -390,13 +404,16 @@ def test_minutes_are_a_limit(run: Run, site: Site) -> None:
         (["--max-pages", "0", "http://a.example/"], "max_pages"),
         (["--max-pages", "x", "http://a.example/"], "max-pages"),
         (["--max-minutes", "0", "http://a.example/"], "max_minutes"),
-        (["--depth", "-1", "http://a.example/"], "max_depth"),
+        (["--depth", "-1", "http://a.example/"], "'--depth'"),
         (["--exclude", "re:(", "http://a.example/"], "exclude"),
         (["--store", "no/folder.db", "http://a.example/"], "no/folder.db"),
         (["--store", "mysql://x/y", "http://a.example/"], "not a store"),
         (["status", "none.db"], "none.db"),
         (["status", "a.db", "b.db"], "takes one store"),
         (["status", "a.db", "--store", "b.db"], "takes one store"),
+        (["status", "a.db", "--max-pages", "3"], "`crawl status` does not take --max-pages"),
+        (["status", "--resume"], "`crawl status` does not take --resume"),
+        (["status", "--no-same-domain"], "`crawl status` does not take --same-domain"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -625,10 +642,12 @@ def test_a_dry_run_fetches_no_page_and_writes_nothing(run: Run, site: Site) -> N
 
 
 def test_exit_codes_of_a_dry_run(run: Run, site: Site) -> None:
-    """0 when something may be fetched, 1 when nothing may be, 3 when it is not known."""
+    """0 when there is something to fetch on every site, 1 where nothing may be, 3 where not now."""
     assert run("--dry-run", site.url(SHOP)).code == 0
     assert run("--dry-run", site.url(CLOSED)).code == 1
-    assert run("--dry-run", site.url(CLOSED), site.url(SHOP)).code == 0
+    assert run("--dry-run", site.url(CLOSED), site.url(SHOP)).code == 1
+    assert run("--dry-run", site.url(SHOP, "/private/")).code == 0  # its sitemap names others
+    assert run("--dry-run", site.url(GONE), site.url(CLOSED), site.url(SHOP)).code == 3
     ran = run("--dry-run", site.url(DELAYED))
     assert (ran.code, "1000.00 s between requests" in ran.out) == (0, True)
     assert list(Path().iterdir()) == []
@@ -637,6 +656,35 @@ def test_exit_codes_of_a_dry_run(run: Run, site: Site) -> None:
 def test_a_dry_run_of_a_site_that_could_not_be_asked(run: Run, site: Site) -> None:
     """It is not known: 3."""
     assert run("--dry-run", site.url(GONE)).code == 3
+
+
+def test_a_dry_run_says_when_a_site_is_not_to_be_asked_now(run: Run, site: Site) -> None:
+    """By its Visit-time: what is allowed then is not now."""
+    for source in ("auto", "links"):
+        ran = run("--dry-run", "--source", source, site.url(NIGHTS))
+        assert (ran.code, paths(site)) == (3, [])
+        assert ran.lines[0].startswith(f"allowed     {site.url(NIGHTS)}")
+        assert ran.lines[1].startswith(f"  {NIGHTS} is not to be asked before 20")
+        assert len(ran.lines) == 3
+    (told,) = run("--dry-run", "--json", site.url(NIGHTS)).objects
+    assert told["problem"].startswith(f"{NIGHTS} is not to be asked before")
+    assert run("--dry-run", "--agent", "Daily", site.url(NIGHTS)).code == 0
+
+
+def test_a_dry_run_counts_the_sitemaps_that_are_there(run: Run, site: Site) -> None:
+    """One that is missing, or may not be read, is none."""
+    for address in (CLOSED, SLOW):
+        assert run("--dry-run", site.url(address)).lines[1] == "  no sitemap"
+        (told,) = run("--dry-run", "--json", site.url(address)).objects
+        assert (told["sitemaps"], told["found"]) == (0, 0)
+
+
+def test_a_dry_run_without_the_server_that_politeness_is_shared_by(run: Run, site: Site) -> None:
+    """It could not be found out: 3, as with `get`; a line for each URL, and no password."""
+    ran = run("--dry-run", "--politeness", "valkey://:secret@127.0.0.1:1/0", site.url(SHOP))
+    assert (ran.code, ran.err, site.log) == (3, "", [])
+    assert ran.lines[0].startswith("'valkey://127.0.0.1:1/0': Error")
+    assert "secret" not in ran.out
 
 
 def test_a_dry_run_of_going_on_says_what_is_left(run: Run, site: Site) -> None:
@@ -816,6 +864,23 @@ class Terminal:
             self.process.kill()
         self.process.wait()
         os.close(self._ours)
+
+
+def test_the_live_view_is_there_from_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not when it is renewed for the first time."""
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=120)
+    monkeypatch.setattr("rich.live.get_console", lambda: console)
+    with Watch(Crawl(["http://127.0.5.1/"], Settings())).live():
+        assert "0 of 200 pages" in screen.getvalue()
+
+
+def test_the_live_view_says_that_the_server_is_waited_for(site: Site) -> None:
+    """The one that politeness is shared by: until it answers, nobody is asked soon."""
+    with Terminal("--politeness", "valkey://127.0.0.1:1/0", site.url(SHOP)) as terminal:
+        terminal.until("0 blocked, 1 left; waiting for the politeness server")
+        terminal.until("waits for the server")
+    assert site.log == []
 
 
 def test_a_terminal_has_a_live_view(site: Site) -> None:

@@ -425,7 +425,7 @@ def test_a_host_that_is_to_be_left_alone(run: Run, site: Site) -> None:
         (["--source", "map"], "there are: 'auto', 'sitemap', 'links'"),
         (["--urls", "--json"], "--urls and --json contradict each other"),
         (["--max-urls", "0"], "max_urls"),
-        (["--depth", "0"], "link_depth"),
+        (["--depth", "0"], "'--depth'"),
         (["--exclude", "re:("], "exclude"),
         (["--timeout", "0"], "--timeout is a number of seconds above 0"),
         (["--store", "no/folder.db"], "no/folder.db"),

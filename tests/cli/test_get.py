@@ -1008,7 +1008,9 @@ def test_without_the_server_that_it_is_shared_by_nothing_is_fetched(run: Run, si
     assert "secret" not in ran.out + ran.err
 
 
-@pytest.mark.parametrize("place", ["valkey://host:port/", "slots.db"])
+@pytest.mark.parametrize(
+    "place", ["valkey://host:port/", "slots.db", "valkey://", "valkey://h/x", "valkey://h/0?foo=9"]
+)
 def test_a_place_for_politeness_that_is_none(run: Run, site: Site, place: str) -> None:
     ran = run("--politeness", place, site.url(path="/a"))
     assert (ran.code, site.log) == (2, [])

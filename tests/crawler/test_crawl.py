@@ -163,6 +163,8 @@ def test_mistakes_are_noticed_at_once(tmp_path: Path) -> None:
     """Before anything is made."""
     with pytest.raises(TypeError, match="a list of URLs"):
         crawl("https://example.com/")
+    with pytest.raises(TypeError, match=r"manners.Settings\(…\), or keywords .*, not dict"):
+        crawl(["https://example.com/"], {"max_pages": 3})  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="begins with a URL"):
         crawl([])
     with pytest.raises(ValueError, match="nothing to resume without a store"):

@@ -1,10 +1,14 @@
 """Links: where a page leads to, as HTML and RFC 3986 say, and what it says about that."""
 
+from unittest import mock
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
 
-from manners.crawler.links import MAX_LINKS, Link, extract, tagged
+from manners.crawler import links as module
+from manners.crawler.links import MAX_HTML, MAX_LINKS, Link, Links, extract, tagged
 
 PAGE = "https://example.com/dir/page?q=1"
 
@@ -344,11 +348,18 @@ def test_tracking_parameters_are_left_out_on_request() -> None:
         "<b><i>" * 1_000 + "<a href=/x>x",
         "<table>" * 2_000 + "<a href=/x>x",
         "<a href=/x>x</a>" + "x" * 5_000_000,
-        "<a " + " ".join(f"a{n}=b" for n in range(5_000)) + " href=/x>",
+        "<a href=/x " + " ".join(f"a{n}=b" for n in range(5_000)) + ">",
         "<a href=/x>" + "<b " + " ".join(f"a{n}=b" for n in range(200_000)) + ">",
         "<a href=/x>" + "<b " + " ".join(f"a{n}='<>'" for n in range(200_000)) + ">",
         "<a href=/x>" + "<b" + "".join(f"/a{n}" for n in range(200_000)),
         "<a href=/x>" + "<b <c <d " * 30_000,
+        "<a href=/x>" + "<b" * 20_000 + "x" * 900_000,
+        "<a href=/x>" + "<b x='<i y=\"" * 80_000,
+        "<a href=/x>" + "<!--" * 200_000,
+        "<a href=/x>" + "<script><!--<script>" * 50_000,
+        "<a href=/x>" + "<" * 900_000,
+        "<a href=/x>" + "<template>" * 90_000,
+        "<p>" + "".join(f"<b id={n}>" for n in range(5_000)) + "<p>x" * 50_000 + "<a href=/x>",
         "<title>" + "<b>" * 15_000 + "</title><a href=/x>",
         "<svg><title>" + "<g>" * 15_000 + "</title></svg><a href=/x>",
         "<meta name=robots content='" + "x," * 100_000 + "'><a href=/x>",
@@ -365,21 +376,78 @@ def test_large_and_deep_pages_are_read_like_any_other(html: str) -> None:
     assert "https://example.com/x" in found(html)
 
 
+STATEMENTS = " ".join(f"f({number}); g[{number}] = {number};" for number in range(150))
+WORDS = " ".join(f"word{number}" for number in range(300))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f"<script>for(var i=0;i<n;i++){{ {STATEMENTS} }}</script>",
+        f'<script type="application/json">{{"text": "a <b and {WORDS}"}}</script>',
+        f"<script>\n<!--\nif (a <b) {{ {STATEMENTS} }}\n//-->\n</script>",
+        f"<script><!-- <script>a <b {WORDS}</script> {WORDS} --></script>",
+        f"<style>/* a <b {WORDS} */</style >",
+        f"<!-- a <b and {WORDS} <script> -->",
+        f"<!-- <b x='{WORDS} --><p>it's {WORDS}",
+        f"<textarea>a <b {WORDS} <script></textarea>",
+        f"<title>a <b {WORDS}</title>",
+        f"<iframe><b {WORDS}></iframe><xmp><b {WORDS}></xmp><noembed><b {WORDS}></noembed>",
+        f"<svg><style/><title/><script href=/s.js /><g {WORDS}></g></svg>",
+        f"<svg><style>a <b {WORDS}</style></svg>",
+        f"<noscript><b {WORDS}></noscript>",
+        f"a < b <= c <3 {WORDS} <",
+        f"<b {WORDS}>",
+        f"<template><a href=/no><b {WORDS}></template>",
+    ],
+    ids=lambda code: code[:24],
+)
+@pytest.mark.parametrize("size", [0, 100_000])
+def test_links_behind_code_and_comments_are_found(code: str, size: int) -> None:
+    """What looks like a tag there is none, and what is one hides nothing behind it."""
+    text = "<p>text of a page</p>\n" * (size // 22)
+    links = extract(f"<a href=/1>1</a>{code}{text}<a href=/2>2</a>{code}", PAGE)
+    assert [each.url for each in links.links] == [f"https://example.com/{n}" for n in (1, 2)]
+    assert not links.is_cut
+
+
+def test_a_large_table_has_all_its_links() -> None:
+    """However many tags stand between them: what is counted is links."""
+    cell = "<td class=c><span>{0}</span> <b><a href=/{0}>x</a></b></td>"
+    rows = ("".join(cell.format(3 * row + n) for n in range(3)) for row in range(3_333))
+    links = extract("<table><tr>" + "</tr><tr>".join(rows) + "</tr></table>", PAGE)
+    assert (len(links.links), links.is_cut) == (9_999, False)
+
+
 def test_what_is_left_out_of_a_page_is_told() -> None:
-    """More tags than a page has, and more attributes than a tag has, are not read."""
-    assert not extract("<a href=/x>x</a>" * 20_000, PAGE).is_cut
-    assert extract("<a href=/x>x</a>" * 20_001, PAGE).is_cut
-    assert extract("<a href=/x>" * 20_001, PAGE).is_cut
-    assert extract("<a href=/x>" + "</a>" * 20_001, PAGE).is_cut
-    assert found("<a href=/x>" + "<p>" * 19_998 + "<a href=/y>" + "<a href=/no>") == [
-        "https://example.com/x",
-        "https://example.com/y",
-    ]
+    """More than a page has, and more attributes than a link has, are not read."""
+    page = "<a href=/x>x</a>".ljust(MAX_HTML)
+    assert not extract(page, PAGE).is_cut
+    assert extract(page + " ", PAGE).is_cut
     many = " ".join(f"a{n}" for n in range(199))
-    page = "x" * 100_000 + "<a href=/x>"
-    assert not extract(f"{page}<b {many}>" * 2, PAGE).is_cut
-    crowded = extract(f"{page}<b {many} b><a href=/y>", PAGE)
-    assert (crowded.is_cut, len(crowded.links)) == (True, 1)
+    assert extract(f"<a {many} href=/x><a href=/y>", PAGE) == Links(
+        (Link("https://example.com/x"), Link("https://example.com/y"))
+    )
+    crowded = extract(f"<a {many} b href=/x><a href=/y>", PAGE)
+    assert crowded == Links((Link("https://example.com/y"),), is_cut=True)
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<p>" + "".join(f"<b id={n}>" for n in range(300)) + "<p>x" * 300,
+        "<a href=/x>" * 1_000,
+        "<table><td><a href=/x>" * 1_000,
+        "<svg>" * 500 + "<a href=/x>" * 500,
+        "<div>" * 1_000 + "<a href=/x>",
+    ],
+    ids=lambda html: html[:12],
+)
+def test_the_tree_of_a_page_is_no_larger_than_the_page(html: str) -> None:
+    """Elements that are left open are not opened again and again; none stands in another."""
+    tree = LexborHTMLParser(module._outline(html)[0])
+    assert len(tree.css("*")) <= html.count("<") + 3  # html, head and body
+    assert tree.css_first("body > * > *") is None
 
 
 any_text = st.text(st.characters(exclude_categories=()))
@@ -416,3 +484,28 @@ def test_any_bytes_decoded_have_links_or_none(data: bytes, codec: str) -> None:
         except UnicodeDecodeError:
             continue
         extract(f"<a href='{html}'>" + html, PAGE)
+
+
+code = st.sampled_from([
+    "<a href=/1>", "<a href='/2>'>", '<A\nHREF="/3" >', "</a>", "<area href=/4 />", "<abbr href=/>",
+    "<a \"href=/5\">", "<a/href=/6/>", "<a =href=/7 href=/8>", "<link rel=next href=/9>", "<a x='",
+    "<base href=/b/>", "<meta name=robots content=none>", "<title>", "</title>", "<plaintext",
+    "<script>", "</script>", "</scripT ", "</script", "<script", "<script a=b/>", "<style>",
+    "</style>", "<style x='</style>'>", "<textarea>", "</textarea>", "<iframe>", "</iframe>",
+    "<xmp>", "</xmp>", "<noembed>", "</noembed>", "<noframes>", "</noframes>", "<noscript>",
+    "</noscript>", "<template>", "</template>", "<p>", "<div>", "<table>", "<td>", "</table>",
+    "<!--", "-->", "--!>", "<!-->", "<!--->", "<!", "<?", "</", "</>", "<", ">", "-", "--", "=",
+    '"', "'", "/", " ", "\n", "\f", "\x0b", "\xa0", "x", "ſ", "\0", "<n ", "<b x=", "&lt;",
+])  # fmt: skip
+
+
+@settings(max_examples=500)
+@given(st.lists(code, max_size=25).map("".join), st.sampled_from([0, 70_000]))
+@example("<script><!--<script></script><a href=/1>--></script><a href=/2>", 0)
+@example("<script><!-->--></script><a href=/2>", 0)
+def test_the_links_of_a_page_are_those_of_its_whole_tree(html: str, size: int) -> None:
+    """What is left out before the tree is built would not have led anywhere."""
+    html = "x " * (size // 2) + html
+    links = extract(html, PAGE)
+    with mock.patch.object(module, "_outline", lambda html: (html, False)):
+        assert extract(html, PAGE) == links

@@ -2,8 +2,11 @@
 
 import json
 import os
+import shlex
 import shutil
 import sqlite3
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -254,6 +257,47 @@ def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
             EvidenceStore(tmp_path / "other.db")
     finally:
         tmp_path.chmod(0o700)
+
+
+def where_nobody_can_write(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    """The command in a folder that is mounted for reading, in a world of its own."""
+    mounted = "mount --bind . . && mount -o remount,bind,ro . && cd . || exit 99"
+    script = f'{mounted}; cd {shlex.quote(str(folder))}; touch x 2>&- && exit 99; exec "$@"'
+    command = ["unshare", "-rm", "sh", "-c", script, "sh", sys.executable, "-m", "manners", *words]
+    try:
+        ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    except FileNotFoundError as error:
+        pytest.skip(f"nothing can be mounted here: {error}")
+    if ran.returncode == 99 or "unshare" in ran.stderr:
+        pytest.skip(f"nothing can be mounted here: {ran.stderr}")
+    return ran
+
+
+def test_a_store_where_nobody_can_write_can_be_looked_at(tmp_path: Path) -> None:
+    """As it was closed, whatever it is called; it cannot be written to."""
+    for name in ("store.db", "50%20?mode=memory#.db"):
+        with EvidenceStore(tmp_path / name) as store:
+            store.append_blocking(drafts(1)[0])
+            head = str(store.head())
+        ran = where_nobody_can_write(tmp_path, "evidence", "head", "--store", name)
+        assert (ran.returncode, ran.stderr) == (0, "")
+        assert head in ran.stdout
+        ran = where_nobody_can_write(tmp_path, "get", "--store", name, "http://127.0.0.1:1/")
+        assert (ran.returncode, ran.stderr.count("\n")) == (2, 1)
+        assert "attempt to write a readonly database" in ran.stderr
+
+
+def test_a_store_that_was_not_closed_is_not_read_without_its_log(tmp_path: Path) -> None:
+    """Where the log cannot be read with it, an older state of it would be wrong."""
+    folder = tmp_path / "mounted"
+    folder.mkdir()
+    with EvidenceStore(tmp_path / "store.db") as store:
+        store.append_blocking(drafts(1)[0])
+        for name in ("store.db", "store.db-wal"):
+            shutil.copy(tmp_path / name, folder)
+    ran = where_nobody_can_write(folder, "evidence", "head", "--store", "store.db")
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "unable to open database file" in ran.stderr
 
 
 def test_a_database_that_cannot_be_written_is_told(places: Places) -> None:

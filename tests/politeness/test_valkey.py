@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -446,13 +447,46 @@ def test_an_answer_that_is_none_lets_nobody_start(answer: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["valkey://localhost:port/", "valkey://[::1/", "valkey://a:secret/b@localhost:1/"]
+    ("url", "problem"),
+    [
+        ("valkey://localhost:port/", "not a URL of a server"),
+        ("valkey://[::1/", "not a URL of a server"),
+        ("valkey://a:secret/b@localhost:1/", "its database is not a number"),
+        ("valkey://", "names no host"),
+        ("valkey:///0", "names no host"),
+        ("valkey://:secret@/0", "names no host"),
+        ("valkey://:secret@localhost/foo", "its database is not a number"),
+        ("valkey://localhost/0/1", "its database is not a number"),
+        ("valkey://:secret@localhost/0?foo=9", "has an option that there is not"),
+    ],
 )
-def test_a_url_that_is_none_is_an_error_without_the_password(url: str) -> None:
+def test_a_url_that_is_none_is_an_error_without_the_password(url: str, problem: str) -> None:
     """What cannot be a server is noticed at once."""
-    with pytest.raises(StoreError) as caught:
+    with pytest.raises(StoreError, match=problem) as caught:
         open_backend(url)
     assert "secret" not in str(caught.value)
+
+
+def test_schemes_have_no_case() -> None:
+    """RFC 3986 section 3.1: `VALKEY://` is the same place as `valkey://`."""
+    backend = open_backend("VALKEY://:secret@Fleet.internal")
+    assert isinstance(backend, ValkeyBackend)
+    assert backend.place == "valkey://Fleet.internal"
+
+
+def test_a_server_that_wants_a_password_says_how_to_give_it(tmp_path: Path) -> None:
+    """Whoever gave one is told that it is wrong."""
+
+    async def test(backend: ValkeyBackend, problem: str) -> None:
+        with away(problem):
+            await backend.reserve(HOST, 1.0)
+
+    with Valkey(tmp_path, "--requirepass", "right-one") as server:
+        for user, problem in (
+            ("", r"it wants a password: valkey://:password@host:port/database; no host is asked"),
+            (":wrong-one@", "invalid username-password pair"),
+        ):
+            run(f"valkey://{user}127.0.0.1:{server.port}/0", partial(test, problem=problem))
 
 
 @pytest.mark.parametrize("url", ["nosuch://:secret@host/", "politeness.db", ""])

@@ -41,7 +41,8 @@ class Watch:
         """Show the view on the terminal meanwhile."""
         from rich.live import Live
 
-        with Live(get_renderable=self._view, refresh_per_second=1, transient=True):
+        with Live(get_renderable=self._view, refresh_per_second=1, transient=True) as live:
+            live.refresh()  # the first time is now
             yield
 
     def _view(self) -> "RenderableType":
@@ -52,13 +53,13 @@ class Watch:
         parts: list[RenderableType] = [
             Text(line, overflow="ellipsis", no_wrap=True) for line in self.lines()
         ]
-        hosts = self._crawl.view(_HOSTS).hosts
-        if hosts:
+        view = self._crawl.view(_HOSTS)
+        if view.hosts:
             table = Table(box=None, pad_edge=False)
             for name in ("host", "delay", "next", "under way"):
                 table.add_column(name, header_style="dim", no_wrap=True)
-            for each in hosts:
-                table.add_row(*(Text(cell) for cell in _cells(each)))
+            for each in view.hosts:
+                table.add_row(*(Text(cell) for cell in _cells(each, view.is_away)))
             parts.append(table)
         # The colours are ours; whatever a site could have said is escaped.
         latest = [Text.from_ansi(line, overflow="ellipsis", no_wrap=True) for line in self._latest]
@@ -73,11 +74,11 @@ class Watch:
         left = states.get("queued", 0) + states.get("leased", 0)
         to_go = min(left, max(its.max_pages - view.pages, 0))
         soon = f", about {duration(to_go / rate)} left" if rate and to_go else ""
-        doing = (
-            "finishing what is under way; Ctrl-C again stops now"
-            if view.is_stopping
-            else (f"{view.running} under way, {rate:.1f} a second{soon}")
-        )
+        doing = f"{view.running} under way, {rate:.1f} a second{soon}"
+        if view.is_stopping:
+            doing = "finishing what is under way; Ctrl-C again stops now"
+        elif view.is_away:
+            doing = "waiting for the politeness server"
         return [
             f"pages    {states.get('done', 0):,} done, {states.get('failed', 0):,} failed,"
             f" {states.get('blocked', 0):,} blocked, {left:,} left; {doing}",
@@ -86,10 +87,11 @@ class Watch:
         ]
 
 
-def _cells(each: "HostView") -> tuple[str, ...]:
+def _cells(each: "HostView", is_away: bool) -> tuple[str, ...]:
     wait = each.until - time.time()
     soon = "now" if wait <= 0 else f"in {duration(wait)}"
     said = f"{soon}, waits" if wait > max(2 * each.delay, 1.0) else soon
+    said = "waits for the server" if is_away else said
     return printable(cut(each.host, 60)), f"{each.delay:.2f} s", said, str(each.running)
 
 

@@ -79,6 +79,8 @@ class View(NamedTuple):
     minutes: float
     hosts: list[HostView]
     is_stopping: bool
+    is_away: bool = False
+    """Whether the server that politeness is shared by does not answer: it is waited for."""
 
 
 class _Line:
@@ -141,8 +143,8 @@ class Crawl:
         self._pushed = self._running = self._filling = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._spent: BudgetExceeded | None = None
-        self._is_waiting = False
-        """Whether those who share their politeness cannot be asked, or have all slots."""
+        self._waits: type[Exception] | None = None
+        """Why work waits: those who share its politeness cannot be asked, or have all slots."""
         self._reason = ""
         self._error: BaseException | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -200,7 +202,13 @@ class Crawl:
         minutes = self.budget.minutes_used(now)
         pages = self.budget.pages_used
         return View(
-            dict(self.states), self._running, pages, minutes, hosts[:most], bool(self._reason)
+            dict(self.states),
+            self._running,
+            pages,
+            minutes,
+            hosts[:most],
+            bool(self._reason),
+            self._waits is PolitenessError,
         )
 
     # Beginning and ending.
@@ -519,7 +527,7 @@ class Crawl:
     async def _work(self, line: _Line, url: Url) -> None:
         try:
             finished, page = await self._worker.work(url)
-            self._is_waiting = False
+            self._waits = None
             self.is_cut |= finished.is_cut
             self._note(await self._frontier.finish(finished))
             if page is not None:
@@ -529,9 +537,9 @@ class Crawl:
             line.not_before = error.until
             line.urls.appendleft(url)
         except (SlotTimeout, PolitenessError) as error:
-            if not self._is_waiting:
+            if self._waits is not type(error):
                 logs.warned(str(error))  # once, until something has been answered
-                self._is_waiting = True
+                self._waits = type(error)
             line.not_before = time.time() + _LATER
             line.urls.appendleft(url)
         except BudgetExceeded as error:
@@ -577,6 +585,11 @@ def crawl(
         for page in crawl(["https://example.com/"], store="crawl.db"):
             print(page.status, page.url, page.title)
     """
+    if settings is not None and not isinstance(settings, Settings):
+        given = type(settings).__name__
+        raise TypeError(
+            f"settings are manners.Settings(…), or keywords as max_pages=3, not {given}"
+        )
     if settings is None and resume and changes.get("store"):
         settings = Settings(**told(changes["store"]))
     its = (settings or Settings()).but(**changes)

@@ -84,6 +84,11 @@ class Sitemap(NamedTuple):
     status: str
     """What came back: a status, or why there was none."""
 
+    @property
+    def was_read(self) -> bool:
+        """Whether there was something to read."""
+        return self.status.isdigit() and 200 <= int(self.status) < 300
+
 
 class ReadSitemap(NamedTuple):
     """A sitemap that was asked for: the answer, what it is, what it names."""

@@ -8,7 +8,6 @@ robots or for this one, in the header X-Robots-Tag.
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from itertools import islice
 from typing import Literal, NamedTuple
 
 from manners._text import printable
@@ -30,15 +29,6 @@ _MAX_HREF = 16_384
 
 Kind = Literal["a", "area", "canonical", "next", "prev"]
 _RELS: dict[str, Kind] = {"canonical": "canonical", "next": "next", "prev": "prev"}
-_MAX_TAGS = 20_000
-"""Tags that begin an element, and tags that end one: as many as 10,000 links in a list need."""
-_OPENING = re.compile(r"<(?!/)").finditer
-_SMALL = 64 * 1024
-# A tag with 200 attributes, as the tokenizer of HTML sees them. Tried wherever a tag may begin.
-_CROWDED = re.compile(
-    r"<[A-Za-z][^\s/>]*+(?:[\s/]*+[^\s/>][^\s/>=]*+"
-    r"(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]*+)?+)?+){200}"
-).search
 _NO_PATH = ("/", "\\", "\t", "\n", "\r")
 """What may make a host of what follows the first slash."""
 _SHORT = 200
@@ -97,12 +87,12 @@ def extract(
     >>> [(link.url, link.nofollow) for link in extract(page, "https://example.com/a").links]
     [('https://example.com/b/c?x=1', False), ('https://example.com/d', True)]
     """
-    bounded = _bounded(html[:MAX_HTML])
-    tree = LexborHTMLParser(bounded)
+    outline, is_cut = _outline(html[:MAX_HTML])
+    tree = LexborHTMLParser(outline)
     base = _Base(url, tree)
     pages: dict[str, str | None] = {}  # a page links to the same places again and again
     found: dict[tuple[str, Kind], Link] = {}
-    is_cut = False
+    is_full = False
     for node in tree.css("a[href],area[href],link[rel][href]"):
         attributes = node.attributes
         href = attributes["href"] or ""
@@ -127,9 +117,9 @@ def extract(
             elif len(found) < most:
                 found[key] = Link(target, kind, nofollow)
             else:
-                is_cut = True
+                is_full = True
                 break
-        if is_cut:
+        if is_full:
             break
     said = [*_meta(tree, agent), *tagged(robots_tag, agent)]
     canonical = next((each.url for each in found.values() if each.kind == "canonical"), None)
@@ -140,24 +130,70 @@ def extract(
         canonical,
         next((place for place, word in said if word in ("nofollow", "none")), ""),
         next((place for place, word in said if word in ("noindex", "none")), ""),
-        is_cut or len(bounded) < len(html),
+        is_cut or is_full or len(html) > MAX_HTML,
     )
 
 
-def _bounded(html: str) -> str:
-    """What is read of a page.
+# HTML section 13.2.5, as far as it says where a tag begins and ends. Nothing is tried twice.
+_ATTRIBUTE = (
+    r"[\t\n\f\r /]*+[^\t\n\f\r />][^\t\n\f\r />=]*+(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+"
+    r"(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^\t\n\f\r >\"'][^\t\n\f\r >]*+)?+)?+"
+)
+_OVER = r"(?=[\t\n\f\r />])"
+_TEXTS = ("style", "textarea", "title", "iframe", "xmp", "noembed", "noframes")
+_NAMES = "|".join(("a", "area", "base", "link", "meta", "plaintext", "script", *_TEXTS))
+_WANTED = rf"(?:{_NAMES}|/?(?:template|svg|math)){_OVER}"
+_wanted = re.compile(
+    # Text, comments and other tags,
+    r"(?:[^<]++|<(?![a-z/!?])|<!--(?:-?>|[^-]*+(?:-(?!-!?>)[^-]*+)*+(?:--!?>|\Z))"
+    r"|<(?:[!?]|/(?![a-z]))[^>]*+(?:>|\Z)"
+    rf"|<(?!{_WANTED})/?[a-z][^\t\n\f\r />]*+(?:{_ATTRIBUTE})*+[\t\n\f\r /]*+>)*+"
+    # and then a tag that is wanted, with as many attributes as are read.
+    rf"(<({_WANTED})(?:{_ATTRIBUTE}){{0,200}}+)((?:{_ATTRIBUTE})*+)[\t\n\f\r /]*+>",
+    re.ASCII | re.IGNORECASE,
+).match
+# What has no tags in it, up to the tag that ends it. In a script, "<!-- <script>" is a beginning
+# that "</script>" ends, and not the script.
+_content = {
+    name: re.compile(rf"(?:[^<]++|<(?!/{name}{_OVER}))*+", re.ASCII | re.IGNORECASE).match
+    for name in _TEXTS
+} | {
+    "script": re.compile(
+        rf"(?:[^<]++|<(?!!--|/script{_OVER})|<!--(?:-?>|(?:[^<-]++|-(?!->)|<(?!/?script{_OVER})"
+        rf"|<script{_OVER}(?:[^<-]++|-(?!->)|<(?!/script{_OVER}))*+(?:</script|(?=-->)|\Z)"
+        r")*+(?:-->|(?=<)|\Z)))*+",
+        re.ASCII | re.IGNORECASE,
+    ).match
+}
 
-    To build a tree takes time with the square of how deep elements stand in each other, and of how
-    many attributes one has: a page of a megabyte can be made to take minutes. Those of which that
-    much is not to be feared are read as they are.
+
+def _outline(html: str) -> tuple[str, bool]:
+    """The tags of a page that are looked at, and no other; whether one has more than is read.
+
+    To build the tree of a page takes time with the square of how deep elements stand in each other,
+    and of how many attributes one has, and memory with the square of how many are left open: a page
+    can be made to take minutes, or all the memory there is. One of links alone has no depth.
     """
-    ends = html.count("</")
-    if html.count("<") - ends > _MAX_TAGS:
-        html = html[: next(islice(_OPENING(html), _MAX_TAGS, None)).start()]
-    if ends > _MAX_TAGS:
-        html = "</".join(html.split("</", _MAX_TAGS + 1)[: _MAX_TAGS + 1])
-    found = _CROWDED(html) if len(html) > _SMALL else None
-    return html if found is None else html[: found.start()]
+    parts, at, foreign, is_cut = [], 0, 0, False
+    while found := _wanted(html, at):
+        tag, name, more = found.groups()
+        name, begun = name.lower(), found.end()
+        at, is_empty = begun, html.endswith("/>", 0, begun)
+        if name == "plaintext":
+            break
+        if name in ("svg", "math"):
+            foreign += not is_empty
+        elif name in ("/svg", "/math"):
+            foreign = max(foreign - 1, 0)
+        elif name not in _content:
+            parts.append(f"{tag}></a>" if name == "a" else f"{tag}>")
+            is_cut |= bool(more)
+        elif not (foreign and is_empty):  # in SVG, what is written as empty is
+            end = _content[name](html, begun)
+            at = end.end() if end else begun
+            if name == "title" and not foreign:
+                parts.append(f"<title>{html[begun:at]}</title>")
+    return "".join(parts), is_cut
 
 
 def _page(target: str, without_tracking: bool) -> str | None:

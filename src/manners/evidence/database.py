@@ -4,12 +4,14 @@ One schema and one code path on SQLAlchemy Core. Everything is written with `wri
 transaction that is durable when it ends; readers see a store as it was when they began.
 """
 
+import os
 import sqlite3
 import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -233,7 +235,12 @@ def _engine(url: sqlalchemy.URL) -> Engine:
             connection.autocommit = False
 
         return engine
-    engine = sqlalchemy.create_engine(url, connect_args={"timeout": BUSY})
+    if url.database and _is_fixed(url.database):
+        fixed = f"{Path(url.database).absolute().as_uri()}?immutable=1"
+        opened = partial(sqlite3.connect, fixed, uri=True, check_same_thread=False)
+        engine = sqlalchemy.create_engine(url, creator=opened)
+    else:
+        engine = sqlalchemy.create_engine(url, connect_args={"timeout": BUSY})
 
     @event.listens_for(engine, "connect")
     def _(connection: Any, _: object) -> None:
@@ -243,6 +250,19 @@ def _engine(url: sqlalchemy.URL) -> Engine:
         connection.execute("PRAGMA synchronous = FULL")
 
     return engine
+
+
+def _is_fixed(path: str) -> bool:
+    """Whether a file is all there is of a store, and stays as it is: nobody can write there.
+
+    SQLite needs a second file beside one that others might write to, and could not make it.
+    """
+    log = Path(f"{path}-wal")
+    try:
+        is_fixed = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+        return is_fixed and not (log.exists() and log.stat().st_size)
+    except (AttributeError, OSError, ValueError):  # a system without it; a file that is not there
+        return False
 
 
 def _upgrade(engine: Engine, place: str, create: bool) -> None:

@@ -50,12 +50,15 @@ def open_backend(where: str) -> Backend:
     Traceback (most recent call last):
     manners.errors.UnknownName: no cache 'nosuch'; there are: redis, rediss, sqlite, valkey, valkeys
     """
-    scheme, separator, _ = where.partition("://")
+    scheme, separator, rest = where.partition("://")
     known = {}
     for name in _family.names(__name__):
         module = _family.member(__name__, "cache", name)
         known.update(dict.fromkeys(getattr(module, "SCHEMES", ()), module))
-    if not separator:
+    if separator:
+        scheme = scheme.lower()
+        where = f"{scheme}://{rest}"
+    else:
         scheme = _FILE
     if scheme not in known:
         raise UnknownName("cache", scheme, sorted(known))

@@ -36,7 +36,8 @@ class ValkeyBackend:
 
     def __init__(self, url: str, prefix: str = _PREFIX) -> None:
         server = _valkey.Server(url, _SECONDS)
-        self.place, self._failures, self._server = server.place, server.failures, server.redis
+        self.place, self._server = server.place, server.redis
+        self._failures, self._problem = server.failures, server.problem
         self._prefix = prefix
         self._save = self._server.register_script(_SAVE)
 
@@ -91,4 +92,4 @@ class ValkeyBackend:
         try:
             yield
         except self._failures as error:
-            raise StoreError(self.place, str(error) or type(error).__name__) from None
+            raise StoreError(self.place, self._problem(error)) from None

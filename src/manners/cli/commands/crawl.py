@@ -3,6 +3,7 @@
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -12,11 +13,12 @@ import typer
 
 from manners._text import count, cut, printable
 from manners.cli import INTERRUPTED, UNDECIDED, inputs, render
-from manners.errors import HostDeferred, SlotTimeout
+from manners.errors import HostDeferred, PolitenessError, SlotTimeout
 from manners.robots.verdict import Reason
 from manners.urls import host, page_url
 
 if TYPE_CHECKING:
+    from manners.client import AsyncClient
     from manners.crawler.crawl import Crawl
     from manners.crawler.pages import Crawled
     from manners.crawler.status import Status
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 
 def command(
+    context: typer.Context,
     urls: Annotated[
         list[str] | None,
         typer.Argument(
@@ -41,7 +44,9 @@ def command(
     ] = None,
     depth: Annotated[
         int | None,
-        typer.Option("--depth", metavar="N", help="How many links are followed one after another."),
+        typer.Option(
+            "--depth", metavar="N", min=0, help="How many links are followed one after another."
+        ),
     ] = None,
     source: inputs.SourceOption = None,
     same_domain: Annotated[
@@ -82,6 +87,11 @@ def command(
     nothing could be, 130 when it was interrupted.
     """
     if urls and urls[0] == "status":
+        for each in context.command.params:
+            given = context.get_parameter_source(each.name or "")
+            is_given = given is not None and given.name == "COMMANDLINE"
+            if is_given and each.name not in ("urls", "store", "json"):
+                raise inputs.Unusable(f"`crawl status` does not take {each.opts[0]}")
         return _status(urls[1:], store, json)
     options: dict[str, Any] = {
         "page_timeout": timeout,
@@ -240,28 +250,31 @@ def _dry_run(starts: list[str], settings: "Settings", json: bool) -> int:
     from manners._portal import portal
     from manners.crawler.discovery import Discovery
 
-    client, code = inputs.open_client(settings.but(store=None)), 1
+    client, code = inputs.open_client(settings.but(store=None)), 0
     try:
         for start in starts:
-            discovery, problem = Discovery(client, "sitemap"), ""
+            discovery, verdict, problem = Discovery(client, "sitemap"), None, ""
             try:
                 verdict = portal.run(client.check(start))
+                if verdict.allowed:
+                    portal.run(_may_begin(client, start))
                 if settings.source != "links":
                     portal.run(discovery.run(start))
-            except (HostDeferred, SlotTimeout) as error:
-                code, problem = UNDECIDED, str(error)
-                verdict = None
-            is_away = verdict is not None and verdict.reason is Reason.UNREACHABLE
-            code = UNDECIDED if is_away and code else code
-            code = 0 if verdict is not None and (verdict.allowed or discovery.kept) else code
+            except (HostDeferred, PolitenessError, SlotTimeout) as error:
+                problem = str(error)
+            if problem or verdict is None or verdict.reason is Reason.UNREACHABLE:
+                code = UNDECIDED
+            elif not verdict.allowed and not discovery.kept:
+                code = max(code, 1)
             delay = client.pace_of(host(start))[0]
             if verdict is not None and verdict.crawl_delay:
                 delay = max(delay, verdict.crawl_delay)
+            read = sum(each.was_read for each in discovery.sitemaps)
             told: dict[str, Any] = {
                 "url": start,
                 "verdict": verdict.to_dict() if verdict is not None else None,
                 "problem": problem,
-                "sitemaps": len(discovery.sitemaps),
+                "sitemaps": read,
                 "found": sum(discovery.found.values()),
                 "allowed": len(discovery.kept),
                 "delay": round(delay, 3),
@@ -271,12 +284,13 @@ def _dry_run(starts: list[str], settings: "Settings", json: bool) -> int:
             if json:
                 print(render.as_json(told))
                 continue
-            print(render.verdict_line(verdict) if verdict is not None else printable(problem))
-            if settings.source != "links":
-                print(
-                    f"  {count(told['sitemaps'], 'sitemap')}:"
-                    f" {count(told['found'], 'URL')}, {told['allowed']:,} of them allowed"
-                )
+            if verdict is not None:
+                print(render.verdict_line(verdict))
+            if problem:
+                print(f"  {printable(problem)}" if verdict is not None else printable(problem))
+            elif settings.source != "links":
+                named = f"{count(told['found'], 'URL')}, {told['allowed']:,} of them allowed"
+                print(f"  {count(read, 'sitemap')}: {named}" if read else "  no sitemap")
             print(
                 f"  {delay:.2f} s between requests, at most"
                 f" {count(settings.max_pages, 'page')} in {settings.max_minutes:g} minutes"
@@ -284,3 +298,14 @@ def _dry_run(starts: list[str], settings: "Settings", json: bool) -> int:
     finally:
         portal.run(client.close())
     return code
+
+
+async def _may_begin(client: "AsyncClient", start: str) -> None:
+    """Find out whether a site is to be asked at this time of day; if not, that is raised."""
+    from manners.politeness.schedule import opens_at
+
+    if client.settings.respects(host(start)):
+        site, now = await client.robots.get(start), time.time()
+        opening = opens_at(site.robots.policy(client.agent).visit_time, now)
+        if opening > now:
+            raise HostDeferred(host(start), opening)

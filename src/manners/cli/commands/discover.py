@@ -29,7 +29,7 @@ def command(
     ] = None,
     depth: Annotated[
         int | None,
-        typer.Option("--depth", metavar="N", help="How far links are followed (default 1)."),
+        typer.Option("--depth", metavar="N", min=1, help="How far links are followed (default 1)."),
     ] = None,
     exclude: inputs.ExcludeOption = None,
     include: inputs.IncludeOption = None,

@@ -88,7 +88,7 @@ def open_backend(
     for name in _family.names(__name__):
         module = _family.member(__name__, "politeness", name)
         known.update(dict.fromkeys(getattr(module, "SCHEMES", ()), module))
-    scheme = where.partition("://")[0]
+    scheme = where.partition("://")[0].lower()
     if scheme not in known:
         raise UnknownName("politeness", scheme, sorted(known))
     backend: Backend = known[scheme].open_backend(

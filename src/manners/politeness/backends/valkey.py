@@ -230,7 +230,7 @@ class ValkeyBackend:
         try:
             answer: Any = await self._script(keys, [verb, _us(now), lease, *more])
         except self._server.failures as error:
-            raise self._away(str(error) or type(error).__name__) from None
+            raise self._away(self._server.problem(error)) from None
         finally:
             self._asking -= 1
             if self._is_closed:
