@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -25,6 +26,12 @@ def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str)
     """
     del config, argname
     return "gzip" if isinstance(val, bytes) and _GZIP in val else None
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded stays: the collector, which tests ask what was left open, is quick then."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_xdist_auto_num_workers() -> int:

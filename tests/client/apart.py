@@ -137,7 +137,6 @@ async def steady(standstills: list[Standstill]) -> AsyncIterator[None]:
     finally:
         watching.cancel()
         await asyncio.wait([watching])
-        gc.unfreeze()
 
 
 async def _watch(standstills: list[Standstill]) -> None:
