@@ -144,8 +144,10 @@ _TEXTS = ("style", "textarea", "title", "iframe", "xmp", "noembed", "noframes")
 _NAMES = "|".join(("a", "area", "base", "link", "meta", "plaintext", "script", *_TEXTS))
 _WANTED = rf"(?:{_NAMES}|/?(?:template|svg|math)){_OVER}"
 _wanted = re.compile(
-    # Text, comments and other tags,
-    r"(?:[^<]++|<(?![a-z/!?])|<!--(?:-?>|[^-]*+(?:-(?!-!?>)[^-]*+)*+(?:--!?>|\Z))"
+    # Text, comments and other tags, first as they usually are,
+    r"(?:[^<]++|</(?!template|svg|math)[a-z][a-z0-9]*+>"
+    rf"|<(?!{_WANTED})[a-z][a-z0-9]*+(?: [a-z-]++=\"[^\"]*+\")*+>"
+    r"|<(?![a-z/!?])|<!--(?:-?>|[^-]*+(?:-(?!-!?>)[^-]*+)*+(?:--!?>|\Z))"
     r"|<(?:[!?]|/(?![a-z]))[^>]*+(?:>|\Z)"
     rf"|<(?!{_WANTED})/?[a-z][^\t\n\f\r />]*+(?:{_ATTRIBUTE})*+[\t\n\f\r /]*+>)*+"
     # and then a tag that is wanted, with as many attributes as are read.
