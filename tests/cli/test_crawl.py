@@ -311,6 +311,7 @@ def test_pages_are_printed_as_they_come(site: Site) -> None:
         (CLOSED, 1, "line 2: Disallow: /"),
         (GONE, 3, "unreachable"),
         (BAD, 3, "failed           1"),
+        (BAD, 3, "retried          2  500: 2"),
     ],
 )
 def test_exit_codes(run: Run, site: Site, address: str, code: int, words: str) -> None:

@@ -129,6 +129,8 @@ def summary(status: "Status", place: str) -> list[str]:
         ("blocked", status.states.get("blocked", 0), ""),
         ("left", status.left, ", ".join(left)),
     ]
+    if status.retries:
+        rows.insert(1, ("retried", sum(status.retries.values()), _counted(status.retries)))
     for name, number, more in rows:
         lines.append(f"  {name:<8} {number:>9,}  {more}".rstrip())
         if name == "blocked":
