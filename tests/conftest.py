@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.contracts.postgres import Postgres
+from tests.contracts.valkey import Valkey
 
 _GZIP = b"\x1f\x8b"
 
@@ -15,6 +16,13 @@ _GZIP = b"\x1f\x8b"
 def postgres() -> Iterator[Postgres]:
     """One server for all who want a database of their own; who ends one starts one."""
     with Postgres("-c", "fsync=off") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Valkey]:
+    """One server for all tests of a file; what one leaves there, the next one finds."""
+    with Valkey(tmp_path_factory.mktemp("valkey")) as server:
         yield server
 
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from tests.cache.steps import BODY, FILE, START
 from tests.cache.test_robots_cache import CLOSED, OPEN, A, Clock, Script
 from tests.cache.test_tier import Watch, hear
 from tests.contracts.entries import ORIGINS, entry
-from tests.contracts.valkey import Valkey
+from tests.contracts.valkey import NO_SERVERS, Valkey
 
 ROOT = Path(__file__).parents[2]
 KEY = f"manners:robots:{A}"
@@ -41,17 +41,11 @@ def _heard(monkeypatch: pytest.MonkeyPatch) -> None:
     hear(monkeypatch)
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Valkey]:
-    with Valkey(tmp_path_factory.mktemp("valkey")) as server:
-        yield server
-
-
 @pytest.fixture
-def server(shared: Valkey) -> Valkey:
+def server(valkey: Valkey) -> Valkey:
     """A server with nothing in it."""
-    shared.command("FLUSHALL")
-    return shared
+    valkey.command("FLUSHALL")
+    return valkey
 
 
 def run(
@@ -376,20 +370,7 @@ def test_a_server_may_be_killed_and_come_back(tmp_path: Path) -> None:
         asyncio.run(asyncio.wait_for(test(), STANDSTILL))
 
 
-@pytest.mark.parametrize(
-    ("url", "problem"),
-    [
-        ("valkey://localhost:port/", "not a URL of a server"),
-        ("valkey://[::1/", "not a URL of a server"),
-        ("valkey://a:secret/b@localhost:1/", "its database is not a number"),
-        ("valkey://", "names no host"),
-        ("valkey:///0", "names no host"),
-        ("valkey://:secret@/0", "names no host"),
-        ("valkey://:secret@localhost/foo", "its database is not a number"),
-        ("valkey://localhost/0/1", "its database is not a number"),
-        ("valkey://:secret@localhost/0?foo=9", "has an option that there is not"),
-    ],
-)
+@pytest.mark.parametrize(("url", "problem"), NO_SERVERS)
 def test_a_url_that_is_none_is_an_error_without_the_password(url: str, problem: str) -> None:
     """What cannot be a server is noticed when the cache is made."""
     with pytest.raises(StoreError, match=problem) as caught:

@@ -18,7 +18,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -32,6 +31,7 @@ from manners.cli.watching import Watch
 from manners.crawler.crawl import Crawl
 from manners.evidence.store import EvidenceStore
 from manners.settings import Settings
+from tests.cli.running import AT_ONCE, Run, runner, settle
 from tests.contracts.postgres import Postgres
 from tests.contracts.valkey import Valkey
 from tests.crawler.site import html, urlset
@@ -139,26 +139,6 @@ HANDLERS: dict[str, Handler] = {
 }
 
 
-@dataclass(frozen=True)
-class Result:
-    """What one run of the command left behind."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def lines(self) -> list[str]:
-        return self.out.splitlines()
-
-    @property
-    def objects(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.lines]
-
-
-Run = Callable[..., Result]
-
-
 @pytest.fixture(scope="module")
 def server() -> Iterator[Site]:
     with in_thread(Site(by_address(HANDLERS))) as site:
@@ -179,30 +159,14 @@ def site(server: Site) -> Iterator[Site]:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nothing is waited for that no robots.txt asks for, one thing after another, in a folder."""
-    for name in ("FORCE_COLOR", "NO_COLOR", "PYTHONUNBUFFERED", "PYTHONIOENCODING", "COLUMNS"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in (
-        ("DELAY_LEAST", "0"),
-        ("DELAY_MOST", "0"),
-        ("ADAPTIVE_FACTOR", "0"),
-        ("ALLOW_PRIVATE", "true"),
-        ("BACKOFF_FIRST", "0.01"),
-        ("CONCURRENCY", "1"),
-    ):
-        monkeypatch.setenv(f"MANNERS_{name}", value)
-    monkeypatch.chdir(tmp_path)
+    settle(monkeypatch, tmp_path, **AT_ONCE, BACKOFF_FIRST="0.01", CONCURRENCY="1")
 
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Run the command in this process."""
 
-    def run(*arguments: str | Path) -> Result:
-        code = main(["crawl", *map(str, arguments)])
-        out, err = capsys.readouterr()
-        return Result(code, out, err)
-
-    return run
+    return runner(capsys, "crawl")
 
 
 def paths(site: Site) -> list[str]:

@@ -1,6 +1,5 @@
 """`manners discover`: sites on loopback, from arguments to lines, JSON, stores and exit codes."""
 
-import json
 import os
 import pty
 import re
@@ -8,16 +7,15 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from manners.cli import main
 from manners.crawler.found import FoundUrls
 from manners.evidence.store import EvidenceStore
+from tests.cli.running import AT_ONCE, Run, runner, settle
 from tests.faults.server import Call, Handler, Site, by_address, by_path, in_thread, page
 
 SHOP, GONE, SILENT, DEFERRED, HOSTILE, EMPTY, SLOW, DEEP = (
@@ -121,27 +119,6 @@ HANDLERS: dict[str, Handler] = {
 }
 
 
-@dataclass(frozen=True)
-class Ran:
-    """What one run of the command left behind."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def lines(self) -> list[str]:
-        return self.out.splitlines()
-
-    @property
-    def object(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.out)
-        return found
-
-
-Run = Callable[..., Ran]
-
-
 @pytest.fixture(scope="module")
 def server() -> Iterator[Site]:
     with in_thread(Site(by_address(HANDLERS))) as site:
@@ -158,28 +135,14 @@ def site(server: Site) -> Site:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nothing is waited for that no robots.txt asks for, in an empty folder."""
-    for name in ("FORCE_COLOR", "NO_COLOR", "PYTHONUNBUFFERED", "PYTHONIOENCODING"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in (
-        ("DELAY_LEAST", "0"),
-        ("DELAY_MOST", "0"),
-        ("ADAPTIVE_FACTOR", "0"),
-        ("ALLOW_PRIVATE", "true"),
-    ):
-        monkeypatch.setenv(f"MANNERS_{name}", value)
-    monkeypatch.chdir(tmp_path)
+    settle(monkeypatch, tmp_path, **AT_ONCE)
 
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Run the command in this process."""
 
-    def run(*arguments: str | Path) -> Ran:
-        code = main(["discover", *map(str, arguments)])
-        out, err = capsys.readouterr()
-        return Ran(code, out, err)
-
-    return run
+    return runner(capsys, "discover")
 
 
 def paths(site: Site) -> list[str]:

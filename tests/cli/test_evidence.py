@@ -29,6 +29,7 @@ from manners.retrieval import profiles
 from manners.retrieval.outcome import Availability, Hop, Outcome
 from manners.robots import dialects
 from manners.urls import origin, robots_url
+from tests.cli.running import settle
 from tests.contracts.postgres import Postgres
 
 ROBOTS = b"# ours\nUser-agent: *\nDisallow: /private/\nAllow: /private/press/\nCrawl-delay: 2\n"
@@ -106,9 +107,7 @@ Run = Callable[..., Ran]
 @pytest.fixture(autouse=True)
 def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No settings but those of the test."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("MANNERS_STORE", "FORCE_COLOR", "NO_COLOR"):
-        monkeypatch.delenv(name, raising=False)
+    settle(monkeypatch, tmp_path)
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,7 @@ from manners.cli.saving import file_of, save
 from manners.evidence.record import engine
 from manners.evidence.replay import Replay
 from manners.evidence.store import EvidenceStore
+from tests.cli.running import AT_ONCE, settle
 from tests.contracts.valkey import Valkey
 from tests.faults.server import Call, Handler, Site, by_path, in_thread, page
 
@@ -121,16 +122,7 @@ def site(server: Site) -> Site:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nothing is waited for that no robots.txt asks for, in an empty folder."""
-    for name in ("FORCE_COLOR", "NO_COLOR", "PYTHONUNBUFFERED", "PYTHONIOENCODING"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in (
-        ("DELAY_LEAST", "0"),
-        ("DELAY_MOST", "0"),
-        ("ADAPTIVE_FACTOR", "0"),
-        ("ALLOW_PRIVATE", "true"),
-    ):
-        monkeypatch.setenv(f"MANNERS_{name}", value)
-    monkeypatch.chdir(tmp_path)
+    settle(monkeypatch, tmp_path, **AT_ONCE)
 
 
 @pytest.fixture

@@ -4,11 +4,8 @@ import json
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,6 +13,7 @@ from manners.cli import main
 from manners.crawler.found import FoundUrls
 from manners.crawler.report import report_of
 from manners.evidence.store import EvidenceStore
+from tests.cli.running import Run, runner, settle
 from tests.client.asking import rules
 from tests.crawler.made import Made
 from tests.crawler.site import html
@@ -24,39 +22,15 @@ from tests.faults.server import Site, by_path, in_thread
 SITE = "https://shop.example"
 
 
-@dataclass(frozen=True)
-class Ran:
-    """What one run of the command left behind."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def values(self) -> dict[str, Any]:
-        made: dict[str, Any] = json.loads(self.out)
-        return made
-
-
-Run = Callable[..., Ran]
-
-
 @pytest.fixture(autouse=True)
 def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No settings but those of the test."""
-    monkeypatch.chdir(tmp_path)
-    for name in ("MANNERS_STORE", "FORCE_COLOR", "NO_COLOR"):
-        monkeypatch.delenv(name, raising=False)
+    settle(monkeypatch, tmp_path)
 
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: str | Path) -> Ran:
-        code = main([str(each) for each in arguments])
-        out, err = capsys.readouterr()
-        return Ran(code, out, err)
-
-    return run
+    return runner(capsys)
 
 
 @pytest.fixture
@@ -155,14 +129,14 @@ def test_the_same_data_as_json(run: Run, store: Path) -> None:
     ran = run("report", "--json")
     with EvidenceStore(store) as opened:
         expected = report_of(opened).to_dict()
-    assert {**ran.values, "made": ""} == {**json.loads(json.dumps(expected)), "made": ""}
+    assert {**ran.object, "made": ""} == {**json.loads(json.dumps(expected)), "made": ""}
     assert not Path("report.html").exists()
     assert run("report", "--json", "-o", "x.html").code == 2
 
 
 @pytest.mark.usefixtures("store")
 def test_how_long_lists_may_be(run: Run) -> None:
-    pages = run("report", "--json", "--rows", "2").values["pages"]
+    pages = run("report", "--json", "--rows", "2").object["pages"]
     assert (pages["total"], len(pages["rows"])) == (5, 2)
     assert run("report", "--rows", "0").code == 2
 
@@ -170,14 +144,14 @@ def test_how_long_lists_may_be(run: Run) -> None:
 @pytest.mark.usefixtures("store")
 def test_the_command_for_the_rest_gives_the_rest(run: Run) -> None:
     """What a list that was cut says is what to type."""
-    command = run("report", "--json", "--rows", "2").values["rest"].split()
+    command = run("report", "--json", "--rows", "2").object["rest"].split()
     assert command[0] == "manners"
-    assert len(run(*command[1:]).values["pages"]["rows"]) == 5
+    assert len(run(*command[1:]).object["pages"]["rows"]) == 5
 
 
 @pytest.mark.usefixtures("store")
 def test_the_command_that_verifies_does(run: Run) -> None:
-    command = run("report", "--json").values["proof"]["verify"].split()
+    command = run("report", "--json").object["proof"]["verify"].split()
     ran = run(*command[1:])
     assert (ran.code, ran.out) == (0, "")
     assert ran.err.startswith("nothing found, up to 6:")
@@ -191,8 +165,8 @@ def test_queries_are_left_out_if_asked_for(run: Run) -> None:
 
 def test_one_of_several_crawls(run: Run, store: Path) -> None:
     Made(store, "https://other.example/").write("finished")
-    assert run("report", "--json").values["status"]["start"] == "https://other.example/"
-    assert run("report", "--json", "--crawl", "1").values["status"]["start"] == f"{SITE}/"
+    assert run("report", "--json").object["status"]["start"] == "https://other.example/"
+    assert run("report", "--json", "--crawl", "1").object["status"]["start"] == f"{SITE}/"
     ran = run("report", "--crawl", "7")
     assert ran.code == 2
     assert ran.err == "manners: 'manners.db': crawl 7 is not in it; the latest are: 1, 2\n"

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from manners.politeness.backends import Backend, Lease, NotBefore, open_backend
 from manners.politeness.backends.memory import MemoryBackend
-from tests.contracts.valkey import Valkey
 
 NOW = 1_800_000_000.0
 LEASE = 300.0
@@ -36,15 +35,11 @@ class Places(Protocol):
 
 
 @pytest.fixture(scope="module", params=["memory", "valkey"])
-def places(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Places]:
+def places(request: pytest.FixtureRequest) -> Places:
     """Empty places of one kind."""
     if request.param == "memory":
-        yield _memory
-        return
-    with Valkey(tmp_path_factory.mktemp("valkey")) as server:
-        yield partial(_valkey, server.url, itertools.count())
+        return _memory
+    return partial(_valkey, request.getfixturevalue("valkey").url, itertools.count())
 
 
 def _valkey(

@@ -34,6 +34,20 @@ _PATIENCE = 20.0
 """Seconds in which a server starts; no promise depends on them."""
 
 
+NO_SERVERS = [
+    ("valkey://localhost:port/", "not a URL of a server"),
+    ("valkey://[::1/", "not a URL of a server"),
+    ("valkey://a:secret/b@localhost:1/", "its database is not a number"),
+    ("valkey://", "names no host"),
+    ("valkey:///0", "names no host"),
+    ("valkey://:secret@/0", "names no host"),
+    ("valkey://:secret@localhost/foo", "its database is not a number"),
+    ("valkey://localhost/0/1", "its database is not a number"),
+    ("valkey://:secret@localhost/0?foo=9", "has an option that there is not"),
+]
+"""What is no URL of a server, and what is wrong with it."""
+
+
 class Valkey:
     """A server that runs from `start` to `kill`, on one port, with one folder."""
 

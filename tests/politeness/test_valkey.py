@@ -18,7 +18,7 @@ from manners.politeness.backends import valkey as module
 from manners.politeness.backends.valkey import ValkeyBackend
 from manners.politeness.gate import Gate
 from manners.politeness.schedule import Pace
-from tests.contracts.valkey import Valkey
+from tests.contracts.valkey import NO_SERVERS, Valkey
 
 HOST = "example.com"
 SLOTS, TIMES = f"host_concurrency:{{{HOST}}}", f"host_delay:{{{HOST}}}"
@@ -28,18 +28,12 @@ STANDSTILL = 60
 NOWHERE = "valkey://:secret@127.0.0.1:1/0"
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Valkey]:
-    with Valkey(tmp_path_factory.mktemp("valkey")) as server:
-        yield server
-
-
 @pytest.fixture
-def server(shared: Valkey) -> Valkey:
+def server(valkey: Valkey) -> Valkey:
     """A server with nothing in it, whose calls are counted from now on."""
-    shared.command("FLUSHALL")
-    shared.command("CONFIG", "RESETSTAT")
-    return shared
+    valkey.command("FLUSHALL")
+    valkey.command("CONFIG", "RESETSTAT")
+    return valkey
 
 
 @pytest.fixture
@@ -446,20 +440,7 @@ def test_an_answer_that_is_none_lets_nobody_start(answer: bytes) -> None:
     asyncio.run(asyncio.wait_for(work(), STANDSTILL))
 
 
-@pytest.mark.parametrize(
-    ("url", "problem"),
-    [
-        ("valkey://localhost:port/", "not a URL of a server"),
-        ("valkey://[::1/", "not a URL of a server"),
-        ("valkey://a:secret/b@localhost:1/", "its database is not a number"),
-        ("valkey://", "names no host"),
-        ("valkey:///0", "names no host"),
-        ("valkey://:secret@/0", "names no host"),
-        ("valkey://:secret@localhost/foo", "its database is not a number"),
-        ("valkey://localhost/0/1", "its database is not a number"),
-        ("valkey://:secret@localhost/0?foo=9", "has an option that there is not"),
-    ],
-)
+@pytest.mark.parametrize(("url", "problem"), NO_SERVERS)
 def test_a_url_that_is_none_is_an_error_without_the_password(url: str, problem: str) -> None:
     """What cannot be a server is noticed at once."""
     with pytest.raises(StoreError, match=problem) as caught:
