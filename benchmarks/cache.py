@@ -13,15 +13,12 @@ import argparse
 import asyncio
 import json
 import multiprocessing
-import os
-import platform
 import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
 
-import manners
-from benchmarks.engine import processor
+from benchmarks.engine import machine
 from manners.cache.backends import Backend, open_backend
 from manners.cache.backends.memory import Memory
 from manners.cache.entry import Entry, renewed
@@ -109,8 +106,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     seconds = 0.5 if options.quick else 5.0
-    print(f"CPython {platform.python_version()}, {processor()}, {os.cpu_count()} cores, ", end="")
-    print(f"load {os.getloadavg()[0]:.1f}, kernel {manners.KERNEL}, {len(BODY):,} bytes a file\n")
+    print(f"{machine()}, {len(BODY):,} bytes a file\n")
     figures: dict[str, float] = {"memory, hits a second": memory_hits(seconds)}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))

@@ -14,8 +14,6 @@ import argparse
 import asyncio
 import json
 import multiprocessing
-import os
-import platform
 import resource
 import statistics
 import time
@@ -26,8 +24,7 @@ from pathlib import Path
 
 import aiohttp
 
-import manners
-from benchmarks.engine import processor
+from benchmarks.engine import machine
 from manners.client import AsyncClient
 from manners.evidence.store import EvidenceStore
 from manners.settings import Settings
@@ -150,8 +147,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    print(f"CPython {platform.python_version()}, aiohttp {aiohttp.__version__}, {processor()},")
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, kernel {manners.KERNEL}")
+    print(f"{machine()}, aiohttp {aiohttp.__version__}")
     ready, told = multiprocessing.Pipe(duplex=False)
     server = multiprocessing.get_context("spawn").Process(target=serve, args=(told,), daemon=True)
     server.start()

@@ -25,8 +25,6 @@ import argparse
 import asyncio
 import json
 import multiprocessing
-import os
-import platform
 import resource
 import sqlite3
 import statistics
@@ -454,11 +452,9 @@ def main() -> None:
     parser.add_argument("--memory", type=int, nargs="*", metavar="PAGES")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    import manners
-    from benchmarks.engine import processor
+    from benchmarks.engine import machine
 
-    print(f"CPython {platform.python_version()}, {processor()}, {os.cpu_count()} cores,")
-    print(f"load {os.getloadavg()[0]:.1f}, kernel {manners.KERNEL}", end="")
+    print(machine(), end="")
     names = [OWN]
     for name, library in ((OTHER, "scrapy"), (BARE, "aiohttp")):
         try:

@@ -13,8 +13,6 @@ the same, and is compared first.
 import argparse
 import json
 import logging
-import os
-import platform
 import random
 import statistics
 import time
@@ -24,8 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import manners
-from benchmarks.engine import processor
+from benchmarks.engine import machine
 from manners.crawler.links import extract
 from manners.sitemaps import SitemapParser
 
@@ -174,8 +171,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     entries, repetitions = (2_000, 3) if options.quick else (20_000, 9)
-    print(f"CPython {platform.python_version()}, {processor()}, {os.cpu_count()} cores, ", end="")
-    print(f"load {os.getloadavg()[0]:.1f}, kernel {manners.KERNEL}")
+    print(machine())
     usp = library(other_sitemap, "ultimate-sitemap-parser")
     scrapy = library(other_links, "scrapy")
     print()

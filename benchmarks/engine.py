@@ -299,6 +299,14 @@ def processor() -> str:
     return next((line.partition(":")[2].strip() for line in lines if "model name" in line), "")
 
 
+def machine() -> str:
+    """Where figures come from, in a line."""
+    import manners
+
+    python = f"CPython {platform.python_version()}, {processor()}, {os.cpu_count()} cores"
+    return f"{python}, load {os.getloadavg()[0]:.1f}, kernel {manners.KERNEL}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--here", action="store_true", help="measure in this Python, as it is")

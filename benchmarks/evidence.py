@@ -20,8 +20,6 @@ import argparse
 import asyncio
 import json
 import multiprocessing
-import os
-import platform
 import resource
 import sqlite3
 import statistics
@@ -35,9 +33,8 @@ from pathlib import Path
 
 import aiohttp
 
-import manners
 from benchmarks import client
-from benchmarks.engine import processor
+from benchmarks.engine import machine
 from manners.cache.entry import renewed
 from manners.cache.site import Held, Site
 from manners.evidence.record import Clerk, Draft, engine
@@ -244,8 +241,7 @@ def main() -> None:
         Path(".bench").mkdir(exist_ok=True)
         made = stack.enter_context(tempfile.TemporaryDirectory(prefix="evidence-", dir=".bench"))
         folder = Path(made).resolve()
-        print(f"CPython {platform.python_version()}, aiohttp {aiohttp.__version__}, {processor()},")
-        print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, kernel {manners.KERNEL},")
+        print(f"{machine()}, aiohttp {aiohttp.__version__},")
         print(f"SQLite {sqlite3.sqlite_version}, files on {file_system(folder)}")
         found = turns(folder, stack, options.quick)
     figures: dict[str, float] = {}

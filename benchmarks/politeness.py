@@ -15,15 +15,13 @@ import asyncio
 import json
 import multiprocessing
 import os
-import platform
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-import manners
 from benchmarks.client import HOSTS, SETTINGS, pages, serve, spread
-from benchmarks.engine import processor
+from benchmarks.engine import machine
 from manners.client import AsyncClient
 from manners.politeness.backends import Backend, Lease, open_backend
 from manners.politeness.backends.memory import MemoryBackend
@@ -127,8 +125,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     seconds = 0.5 if options.quick else 5.0
-    print(f"CPython {platform.python_version()}, {processor()}, {os.cpu_count()} cores, ", end="")
-    print(f"load {os.getloadavg()[0]:.1f}, kernel {manners.KERNEL}\n")
+    print(f"{machine()}\n")
     figures: dict[str, float] = {}
     for name in VERBS:
         figures[f"memory: {name}, a second"] = measure(None, name, seconds)

@@ -14,8 +14,6 @@ import argparse
 import asyncio
 import json
 import multiprocessing
-import os
-import platform
 import resource
 import statistics
 import time
@@ -25,8 +23,7 @@ from pathlib import Path
 
 import aiohttp
 
-import manners
-from benchmarks.engine import processor
+from benchmarks.engine import machine
 from manners.cache.robots import AT_A_TIME, AsyncRobotsCache, RobotsCache
 
 BODY = b"User-agent: *\nDisallow: /private/\nDisallow: /*.pdf$\nCrawl-delay: 1\n" * 20
@@ -120,8 +117,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     count, rounds = (200, 3) if options.quick else (2_000, 7)
-    print(f"CPython {platform.python_version()}, aiohttp {aiohttp.__version__}, {processor()},")
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, kernel {manners.KERNEL}")
+    print(f"{machine()}, aiohttp {aiohttp.__version__}")
     ready, told = multiprocessing.Pipe(duplex=False)
     server = multiprocessing.get_context("spawn").Process(target=serve, args=(told,), daemon=True)
     server.start()

@@ -50,14 +50,25 @@ class Caller(ABC):
     polite: Any
     """That object; None where there is none."""
 
-    @abstractmethod
+    kind: Callable[..., Any]
+    """What makes it."""
+
     def __init__(self, *arguments: Any, **changes: Any) -> None:
         """With what a client of ours is given."""
+        self.polite = self.kind(*arguments, **changes)
+        self._open()
 
     @classmethod
-    @abstractmethod
     def today(cls) -> Self:
         """The library alone."""
+        made = cls.__new__(cls)
+        made.polite = None
+        made._open()
+        return made
+
+    @abstractmethod
+    def _open(self) -> None:
+        """Make the client, with that object if there is one."""
 
     @abstractmethod
     async def fetch(
@@ -92,19 +103,10 @@ def _next(pieces: Iterator[bytes]) -> bytes:
 class Httpx(Caller):
     library, is_async, failures = "httpx", False, (httpx.TransportError,)
 
-    def __init__(self, *arguments: Any, **changes: Any) -> None:
-        self.polite = PoliteTransport(*arguments, **changes)
-        self._open(self.polite)
+    kind = PoliteTransport
 
-    def _open(self, transport: PoliteTransport | None) -> None:
-        self.own = httpx.Client(transport=transport, follow_redirects=True, timeout=TIMEOUT)
-
-    @classmethod
-    def today(cls) -> Self:
-        made = cls.__new__(cls)
-        made.polite = None
-        made._open(None)
-        return made
+    def _open(self) -> None:
+        self.own = httpx.Client(transport=self.polite, follow_redirects=True, timeout=TIMEOUT)
 
     async def fetch(
         self, url: str, method: str = "GET", headers: Mapping[str, str] | None = None, **more: Any
@@ -130,19 +132,10 @@ class Httpx(Caller):
 class AsyncHttpx(Caller):
     library, is_async, failures = "httpx, async", True, (httpx.TransportError,)
 
-    def __init__(self, *arguments: Any, **changes: Any) -> None:
-        self.polite = AsyncPoliteTransport(*arguments, **changes)
-        self._open(self.polite)
+    kind = AsyncPoliteTransport
 
-    def _open(self, transport: AsyncPoliteTransport | None) -> None:
-        self.own = httpx.AsyncClient(transport=transport, follow_redirects=True, timeout=TIMEOUT)
-
-    @classmethod
-    def today(cls) -> Self:
-        made = cls.__new__(cls)
-        made.polite = None
-        made._open(None)
-        return made
+    def _open(self) -> None:
+        self.own = httpx.AsyncClient(transport=self.polite, follow_redirects=True, timeout=TIMEOUT)
 
     async def fetch(
         self, url: str, method: str = "GET", headers: Mapping[str, str] | None = None, **more: Any
@@ -162,18 +155,14 @@ class AsyncHttpx(Caller):
 class Requests(Caller):
     library, is_async, failures = "requests", False, (requests.RequestException,)
 
-    def __init__(self, *arguments: Any, **changes: Any) -> None:
-        self.polite, self.own = PoliteAdapter(*arguments, **changes), requests.Session()
-        self.own.trust_env = False
-        self.own.mount("http://", self.polite)
-        self.own.mount("https://", self.polite)
+    kind = PoliteAdapter
 
-    @classmethod
-    def today(cls) -> Self:
-        made = cls.__new__(cls)
-        made.polite, made.own = None, requests.Session()
-        made.own.trust_env = False
-        return made
+    def _open(self) -> None:
+        self.own = requests.Session()
+        self.own.trust_env = False
+        if self.polite is not None:
+            self.own.mount("http://", self.polite)
+            self.own.mount("https://", self.polite)
 
     async def fetch(
         self, url: str, method: str = "GET", headers: Mapping[str, str] | None = None, **more: Any
@@ -201,20 +190,12 @@ class Requests(Caller):
 class Aiohttp(Caller):
     library, is_async, failures = "aiohttp", True, (aiohttp.ClientError, TimeoutError)
 
-    def __init__(self, *arguments: Any, **changes: Any) -> None:
-        self.polite = PoliteMiddleware(*arguments, **changes)
-        self._open([self.polite])
+    kind = PoliteMiddleware
 
-    def _open(self, middlewares: list[PoliteMiddleware]) -> None:
+    def _open(self) -> None:
         timeout = aiohttp.ClientTimeout(total=4 * TIMEOUT, sock_read=TIMEOUT)
+        middlewares = [self.polite] if self.polite is not None else []
         self.own = aiohttp.ClientSession(middlewares=middlewares, timeout=timeout)
-
-    @classmethod
-    def today(cls) -> Self:
-        made = cls.__new__(cls)
-        made.polite = None
-        made._open([])
-        return made
 
     async def fetch(
         self, url: str, method: str = "GET", headers: Mapping[str, str] | None = None, **more: Any
