@@ -7,6 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
@@ -84,7 +85,9 @@ class Portal:
                 loop = self._loop
                 if loop is None:
                     loop = self._loop = asyncio.new_event_loop()
-                    threading.Thread(target=loop.run_forever, name="manners", daemon=True).start()
+                    threading.Thread(
+                        target=_run_forever, args=(loop,), name="manners", daemon=True
+                    ).start()
         return loop
 
     def _forget(self) -> None:
@@ -93,6 +96,14 @@ class Portal:
         self._parents += self._loop, self._open
         self._lock, self._loop = threading.Lock(), None
         self._open, self._closing = {}, set()
+
+
+def _run_forever(loop: asyncio.AbstractEventLoop) -> None:
+    # A callback that calls sys.exit() ends a loop, after its task was told: whoever waits for the
+    # task gets it, and everybody else goes on.
+    while not loop.is_closed():
+        with suppress(SystemExit, KeyboardInterrupt):
+            loop.run_forever()
 
 
 async def _closed(close: Close) -> None:

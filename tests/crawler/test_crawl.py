@@ -10,14 +10,16 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from manners._portal import portal
 from manners.crawler import crawl as crawling
+from manners.crawler import keeping
 from manners.crawler.crawl import FINISHED, INTERRUPTED, Crawl, crawl
 from manners.crawler.frontier import Frontier
 from manners.crawler.pages import Crawled
@@ -1336,6 +1338,106 @@ def test_an_error_in_keep_ends_the_crawl(place: str) -> None:
         await ran.go(resume=True)
         assert ran.states == SHOP_STATES
         assert (Counter(ran.asked) - asked)["/a"] == 1
+
+    visiting(work, SHOP, place)
+
+
+def test_a_keep_that_takes_its_time_holds_up_no_other_host(place: str) -> None:
+    """While it waits, pages of another host are asked for."""
+    other_was_asked, begun = threading.Event(), threading.Event()
+
+    def keep(each: Crawled) -> None:
+        if "127.0.0.1" in each.url and not begun.is_set():
+            begun.set()
+            assert other_was_asked.wait(50)
+
+    async def seen(call: Call) -> None:
+        if begun.is_set():
+            other_was_asked.set()
+        await html("/1", "/2")(call)
+
+    async def work(ran: Ran) -> None:
+        await ran.go("/", f"{OTHER}/", keep=keep, concurrency=1)
+        assert len(ran.pages) == 4
+
+    pages = {f"{OTHER}/": seen, **{f"{OTHER}/{n}": seen for n in (1, 2)}}
+    visiting(work, lambda _: {"/": html(), **pages}, place)
+
+
+def test_keep_gets_one_page_at_a_time(place: str) -> None:
+    """In one thread, which is not the event loop's."""
+    threads: list[int] = []
+    busy = threading.Lock()
+
+    def keep(_: Crawled) -> None:
+        assert busy.acquire(blocking=False)
+        time.sleep(0.002)
+        threads.append(threading.get_ident())
+        busy.release()
+
+    async def work(ran: Ran) -> None:
+        await ran.go(keep=keep, concurrency=8)
+        assert len(threads) == 13 == len(ran.pages)
+        assert set(threads) not in ({threading.get_ident()}, set())
+        assert len(set(threads)) == 1
+
+    visiting(work, lambda _: fan(12), place)
+
+
+@pytest.mark.parametrize("end", ["stop", "abort", "leave"])
+def test_a_keep_that_hangs_does_not_hang_the_end(
+    place: str, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page does not count, and comes again."""
+    monkeypatch.setattr(keeping, "LIMIT", 0.05)
+    begun, released = threading.Event(), threading.Event()
+
+    def keep(each: Crawled) -> None:
+        if each.url.endswith("/a"):
+            begun.set()
+            released.wait(100)
+
+    async def work(ran: Ran) -> None:
+        crawl = ran.begin(keep=keep)
+        pages = aiter(crawl)
+        reading = asyncio.create_task(_read(pages))
+        await until(begun.is_set)
+        if end == "leave":
+            reading.cancel()
+        else:
+            getattr(crawl, end)()
+        if end == "stop":
+            with pytest.raises(TimeoutError, match="keep= has not returned"):
+                await reading
+        else:
+            await asyncio.gather(reading, return_exceptions=True)
+        await pages.aclose()
+        assert ran.states["/a"] == ("queued", "")
+        released.set()
+        await ran.go(resume=True)
+        assert ran.states == SHOP_STATES
+
+    visiting(work, SHOP, place)
+
+
+async def _read(pages: AsyncGenerator[Crawled, None]) -> None:
+    async for _ in pages:
+        pass
+
+
+def test_an_exit_in_keep_is_one_of_whoever_iterates(place: str) -> None:
+    """And the portal that runs the crawl goes on for everybody else."""
+
+    def keep(_: Crawled) -> None:
+        sys.exit("enough")
+
+    async def work(ran: Ran) -> None:
+        def blocking() -> None:
+            with pytest.raises(SystemExit, match="enough"):
+                list(ran.begin(keep=keep))
+            assert portal.run(asyncio.sleep(0, "on")) == "on"
+
+        await asyncio.to_thread(blocking)
 
     visiting(work, SHOP, place)
 

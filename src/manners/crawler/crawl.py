@@ -20,6 +20,7 @@ from manners import logs
 from manners._portal import portal
 from manners.client import AsyncClient
 from manners.crawler.frontier import Change, Finished, Frontier, Named, Url
+from manners.crawler.keeping import Keeper
 from manners.crawler.pages import Crawled, Worker
 from manners.crawler.traps import Traps, limit_of
 from manners.errors import (
@@ -125,7 +126,7 @@ class Crawl:
         if not self._starts and not resume:
             raise ValueError("a crawl begins with a URL")
         self.settings, self._is_resumed = settings.for_agent(agent), resume
-        self._keep, self._draw = keep, draw
+        self._keeper, self._draw = None if keep is None else Keeper(keep), draw
         self.number = 0
         """The number of the crawl in its store."""
         self.ended = ""
@@ -269,7 +270,7 @@ class Crawl:
             draw=self._draw,
         )
         hosts = scope if its.same_domain else None
-        self._worker = Worker(client, hosts, self._keep, self._draw)
+        self._worker = Worker(client, hosts, self._keeper, self._draw)
         self._over = loop.create_future()
         ticker = asyncio.create_task(self._tick())
         try:
@@ -289,6 +290,8 @@ class Crawl:
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(ticker, *self._tasks, return_exceptions=True)
+            if self._keeper is not None:
+                await self._keeper.close()
             if self._timer is not None:
                 self._timer.cancel()
             await client.close()
@@ -378,6 +381,8 @@ class Crawl:
         """Let nothing more start."""
         if not self._reason:
             self._reason = reason
+            if self._keeper is not None:
+                self._keeper.expire()
             if self._client is not None:
                 self._client.shut()
                 self._pump()
@@ -549,7 +554,7 @@ class Crawl:
             line.urls.appendleft(url)
         except InvalidURL:
             self._note(await self._frontier.finish(Finished(url, "blocked", "invalid-url")))
-        except Exception as error:
+        except (Exception, KeyboardInterrupt, SystemExit) as error:  # not a cancellation
             self._fail(error)
         finally:
             line.running -= 1
@@ -580,7 +585,8 @@ def crawl(
     Settings may be given as keywords, too. With a `store` there is evidence of every decision, and
     `resume=True` goes on with the last crawl in it: as that was told to, where no `settings` are
     given, but for the keywords. `keep` is called with every page before it counts as fetched: what
-    it has kept is not lost when the program is killed.
+    it has kept is not lost when the program is killed. It runs in a thread of its own, with one
+    page at a time.
 
         for page in crawl(["https://example.com/"], store="crawl.db"):
             print(page.status, page.url, page.title)

@@ -20,6 +20,7 @@ from manners.crawler.frontier import (
     Named,
     Url,
 )
+from manners.crawler.keeping import Keeper
 from manners.crawler.links import Link, Links, extract
 from manners.errors import InvalidURL
 from manners.page import Page
@@ -106,18 +107,18 @@ class Worker:
     """Asks for URLs with a client that follows no redirect: where one leads to is a URL, too.
 
     `scope` has the hosts that belong to the crawl; None is every host. `draw` is random, from 0 to
-    1. `keep` is called with every page before it counts as fetched.
+    1. `keeper` is given every page before it counts as fetched.
     """
 
     def __init__(
         self,
         client: AsyncClient,
         scope: set[str] | None,
-        keep: Callable[[Crawled], object] | None,
+        keeper: Keeper | None,
         draw: Callable[[], float],
     ) -> None:
         self._client, self._scope = client, scope
-        self._keep, self._draw = keep, draw
+        self._keeper, self._draw = keeper, draw
         self._its = client.settings
         self._known: dict[str, tuple[bool, int]] = {}
         """URLs that were named already: whether they may be followed, and from how deep."""
@@ -147,8 +148,8 @@ class Worker:
         )
         if finished.state == "queued":
             return finished, None
-        if self._keep is not None:
-            self._keep(crawled)
+        if self._keeper is not None:
+            await self._keeper.keep(crawled)
         return finished, crawled
 
     # What a reply means.
