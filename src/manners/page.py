@@ -3,13 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urljoin
 
-from manners.errors import InvalidURL
 from manners.net.messages import Response, Unreachable
 from manners.retrieval.charset import charset_of, in_utf8
 from manners.robots.verdict import Verdict
-from manners.urls import origin, requestable, without_credentials
+from manners.urls import origin, redirect_target, requestable, without_credentials
 
 _SECRETS = ("authorization", "cookie", "proxy-authorization")
 """Headers that are for one origin, and for no other that it redirects to."""
@@ -270,7 +268,7 @@ class Way:
         else:
             status = reply.status
             if 300 <= status < 400 and status != 304:
-                cause = self._follow(reply.headers.get("location", "").strip())
+                cause = self._follow(reply.headers.get("location", ""))
         seconds, number = reply.seconds, self.evidence_id
         hop = Hop(url, True, self.verdict, status, cause, started, waited, seconds, number)
         self._hops += (hop,)
@@ -283,14 +281,11 @@ class Way:
 
     def _follow(self, location: str) -> str:
         """Go where a redirect leads to, or say why not."""
-        if not location:
-            return "redirect without Location"
+        target, problem = redirect_target(self.target, location)
+        if problem:
+            return problem
         if len(self._hops) >= self._most:
             return "too many redirects"
-        try:
-            target = requestable(urljoin(self.target, location))
-        except (InvalidURL, ValueError):
-            return "redirect to what is no URL"
         if target == self.target or any(target == hop.url for hop in self._hops):
             return "redirect loop"
         if origin(target) != origin(self.target):

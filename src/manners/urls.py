@@ -108,6 +108,42 @@ _REQUESTABLE = re.compile(r"/[!$&-;=?-\[\]_a-z~%]*+").fullmatch
 _UNSAFE = re.compile(rb"[^!$&-;=?-\[\]_a-z~%]")
 
 
+def redirect_target(url: str, location: str) -> tuple[str, str]:
+    """Where a redirect from a URL leads to, or else why it leads nowhere: one of both is empty.
+
+    `location` is the header as it came. What a request may not have is percent-encoded, and what
+    it does not have, a fragment or credentials, is left out.
+
+    >>> redirect_target("http://example.com/a/b", "../c#top")
+    ('http://example.com/c', '')
+    >>> redirect_target("http://example.com/a/b", "javascript:alert(1)")
+    ('', 'invalid redirect target')
+    """
+    from urllib.parse import urljoin
+
+    location = location.strip(_SPACE)
+    if not location:
+        return "", "redirect without Location"
+    # Programs do not agree on these. `http:/x`, `http:x` and `http:///x` are on the same host for
+    # some, on the host "x" for others; urljoin takes the host of the URL before it, and drops tabs
+    # and line breaks.
+    if not (_NO_HOST(location) or _BREAK(location)):
+        try:
+            target = requestable(urljoin(url, location))
+        except ValueError:  # InvalidURL, and what urljoin makes of brackets
+            target = ""
+        if 0 < len(target) <= _MAX_TARGET:
+            return target, ""
+    return "", "invalid redirect target"
+
+
+_SPACE = " \t\r\n\v\f"
+_NO_HOST = re.compile(r"https?:(?!//)|(?:https?:)?//(?:[/?#]|$)", re.IGNORECASE).match
+_BREAK = re.compile(r"[\t\r\n]").search
+_MAX_TARGET = 8_000
+"""Characters: the length that senders and recipients should support (RFC 9110 section 4.1)."""
+
+
 def page_url(url: str, *, without_tracking: bool = False) -> str:
     """A URL in the one form that all ways to write it have: one page is one URL.
 

@@ -65,7 +65,7 @@ def test_everything_is_counted(store: EvidenceStore) -> None:
             away=("failed", "timeout", None),
             bad=("failed", "status 500", 500),
             lost=("failed", "timeout", None),
-            nowhere=("failed", "redirect to what is no URL", 302),
+            nowhere=("failed", "invalid redirect target", 302),
             busy=("queued", "status 429", 429),
             again=("queued", "reset", None),
             c1=("blocked", "rule-matched", None, "Disallow: /c", 3),
@@ -88,7 +88,7 @@ def test_everything_is_counted(store: EvidenceStore) -> None:
     assert [*status.statuses.items()] == [("200", 3), ("404", 1)]
     assert status.redirects == 1
     assert [*status.failures.items()] == [
-        *(("timeout", 2), ("redirect to what is no URL", 1), ("status 500", 1)),
+        *(("timeout", 2), ("invalid redirect target", 1), ("status 500", 1)),
     ]
     assert status.retries == {"429": 1, "reset": 1}
     assert (status.fetched, status.left, status.unread, status.undecided) == (4, 4, 2, 0)

@@ -23,15 +23,28 @@ BLOCKS = [
     ("169.254.0.0/16", "169.253.255.255", "169.255.0.0"),
     ("172.16.0.0/12", "172.15.255.255", "172.32.0.0"),
     ("192.0.0.0/24", "191.255.255.255", "192.0.1.0"),
+    ("192.0.2.0/24", "192.0.1.255", "192.0.3.0"),
+    ("192.88.99.0/24", "192.88.98.255", "192.88.100.0"),
     ("192.168.0.0/16", "192.167.255.255", "192.169.0.0"),
     ("198.18.0.0/15", "198.17.255.255", "198.20.0.0"),
+    ("198.51.100.0/24", "198.51.99.255", "198.51.101.0"),
+    ("203.0.113.0/24", "203.0.112.255", "203.0.114.0"),
     ("224.0.0.0/4", "223.255.255.255", None),
     ("240.0.0.0/4", None, None),
     ("::/128", None, None),
-    ("::1/128", None, "::2"),
+    ("::1/128", None, None),
+    ("64:ff9b:1::/48", "64:ff9b:0:ffff:ffff:ffff:ffff:ffff", "64:ff9b:2::"),
+    ("100::/64", "ff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", None),
+    ("100:0:0:1::/64", None, "100:0:0:2::"),
+    ("2001::/32", "2000:ffff:ffff:ffff:ffff:ffff:ffff:ffff", None),
+    ("2001::/23", "2000:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2001:200::"),
+    ("2001:db8::/32", "2001:db7:ffff:ffff:ffff:ffff:ffff:ffff", "2001:db9::"),
+    ("3fff::/20", "3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "3fff:1000::"),
+    ("5f00::/16", "5eff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "5f01::"),
     ("fc00::/7", "fbff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "fe00::"),
-    ("fe80::/10", "fe7f:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "fec0::"),
-    ("ff00::/8", "feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", None),
+    ("fe80::/10", "fe7f:ffff:ffff:ffff:ffff:ffff:ffff:ffff", None),
+    ("fec0::/10", None, None),
+    ("ff00::/8", None, None),
 ]
 BLOCKS_4 = [row for row in BLOCKS if ":" not in row[0]]
 
@@ -48,6 +61,25 @@ def six_to_four(address: IPv4Address) -> IPv6Address:
     return IPv6Address(0x2002 << 112 | int(address) << 80 | 0xBEEF)
 
 
+def compatible(address: IPv4Address) -> IPv6Address:
+    return IPv6Address(f"::{address}")
+
+
+def stateless(address: IPv4Address) -> IPv6Address:
+    return IPv6Address(f"::ffff:0:{address}")
+
+
+def isatap(address: IPv4Address) -> IPv6Address:
+    return IPv6Address(f"2606:4700::5efe:{address}")
+
+
+def isatap_of_the_world(address: IPv4Address) -> IPv6Address:
+    return IPv6Address(f"2606:4700::200:5efe:{address}")
+
+
+WRAPS = [mapped, translated, six_to_four, compatible, stateless, isatap, isatap_of_the_world]
+
+
 @pytest.mark.parametrize(("block", "before", "after"), BLOCKS)
 def test_a_block_is_refused_from_end_to_end(
     block: str, before: str | None, after: str | None
@@ -62,7 +94,7 @@ def test_a_block_is_refused_from_end_to_end(
             assert not guard.is_refused(ip_address(outside)), outside
 
 
-@pytest.mark.parametrize("wrap", [mapped, translated, six_to_four])
+@pytest.mark.parametrize("wrap", WRAPS)
 @pytest.mark.parametrize(("block", "before", "after"), BLOCKS_4)
 def test_a_block_is_refused_inside_ipv6(
     block: str, before: str | None, after: str | None, wrap: type
@@ -82,13 +114,17 @@ def test_a_block_is_refused_inside_ipv6(
         "64:ff9a:ffff:ffff:ffff:ffff:7f00:1",  # before 64:ff9b::/96
         "64:ff9b::1:7f00:1",  # after it
         "::fffe:7f00:1",  # before the mapped ones
+        "::1:0:7f00:1",  # behind the mapped ones
+        "::fffe:0:7f00:1",  # before those that are translated
+        "2606:4700::5eff:7f00:1",  # behind ISATAP
+        "2606:4700::100:5efe:7f00:1",  # neither of its two kinds
         "2001:ffff:7f00:1::",  # before 2002::/16
         "2003:7f00:1::",  # after it
         "2606:4700::1111",
     ],
 )
 def test_what_only_looks_like_ipv4_inside_ipv6_is_not_refused(address: str) -> None:
-    """Outside the three prefixes, bits that spell a private address mean nothing."""
+    """Outside the prefixes for it, bits that spell a private address mean nothing."""
     assert not guard.is_refused(ip_address(address))
 
 

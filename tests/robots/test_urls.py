@@ -336,3 +336,82 @@ def test_match_path_keeps_a_path_as_it_is(rest: str) -> None:
     path = "/" + rest.partition("#")[0]
     assert urls.match_path("https://example.com:8443" + path) == path
     assert urls.match_path("https://example.com" + path + "#fragment") == path
+
+
+TARGETS = {
+    # As RFC 3986 section 5.4 has them, without a fragment
+    "c": "https://example.com/a/c",
+    "./c": "https://example.com/a/c",
+    "../c": "https://example.com/c",
+    "/c?d=e#f": "https://example.com/c?d=e",
+    "?d": "https://example.com/a/b?d",
+    "#top": "https://example.com/a/b?q",
+    "//other.example": "https://other.example/",
+    "//other.example/c": "https://other.example/c",
+    "http://other.example": "http://other.example/",
+    "HTTP://Other.Example:80/c": "http://other.example/c",
+    # White space around it
+    " \t/c \r\n": "https://example.com/c",
+    # What a request does not have
+    "https://user:secret@other.example/c": "https://other.example/c",
+    "//user@other.example/c": "https://other.example/c",
+    # What has to be encoded
+    "/a b": "https://example.com/a%20b",
+    "/a\x00b\x1f": "https://example.com/a%00b%1F",
+    "/a\x7fb": "https://example.com/a%7Fb",
+    "/\u00fc": "https://example.com/%C3%BC",
+    "/\udcff": "https://example.com/%FF",
+    "\\\\other.example/c": "https://example.com/a/%5C%5Cother.example/c",
+    "/\\other.example/c": "https://example.com/%5Cother.example/c",
+    "http://b\u00fccher.example/": "http://xn--bcher-kva.example/",
+    "/" + "c" * 7_980: "https://example.com/" + "c" * 7_980,
+}
+NO_TARGETS = [
+    *(
+        "http:///x",
+        "https:///x",
+        "HTTP:///x",
+        "///x",
+        "//",
+        "//?x",
+        "//#x",
+        "http://",
+        "https://?x",
+    ),
+    *("http:", "http:x", "http:/x", "https:/other.example/c", "https:x"),
+    *("javascript:alert(1)", "ftp://example.com/x", "file:///etc/passwd", "mailto:a@b", "data:,x"),
+    *("localhost:8080/x", "example.com:443", "//[", "http://[::1", "//exa mple.com/", "//a:99999/"),
+    *("//good.example\\@evil.example/", "//%41.example/", "//\udcff.example/", "//" + "a" * 300),
+    *("/a\tb", "/a\r\nb", "//a\x00b/", "java\tscript:x", "//exam\nple.com/"),
+    *("/" + "c" * 8_000, "/" + "\u00fc" * 2_000),
+]
+
+
+@pytest.mark.parametrize("location", TARGETS, ids=range(len(TARGETS)))
+def test_a_redirect_leads_to_a_url_that_can_be_asked_for(location: str) -> None:
+    """It is resolved against the URL before it, without fragment and credentials."""
+    target, problem = urls.redirect_target("https://example.com/a/b?q", location)
+    assert (target, problem) == (TARGETS[location], "")
+    assert urls.requestable(target) == target
+
+
+@pytest.mark.parametrize("location", NO_TARGETS, ids=range(len(NO_TARGETS)))
+def test_a_redirect_that_programs_read_differently_leads_nowhere(location: str) -> None:
+    """Nor does one that no request can be made for."""
+    found = urls.redirect_target("https://example.com/a/b?q", location)
+    assert found == ("", "invalid redirect target")
+
+
+@pytest.mark.parametrize("location", ["", "  ", "\t\r\n"])
+def test_a_redirect_without_a_location_says_so(location: str) -> None:
+    """White space is nothing."""
+    found = urls.redirect_target("https://example.com/a/b?q", location)
+    assert found == ("", "redirect without Location")
+
+
+@given(url_text)
+def test_a_redirect_target_is_a_url_or_a_problem(location: str) -> None:
+    """Whatever the header says, nothing is raised."""
+    target, problem = urls.redirect_target("https://example.com/a/b?q", location)
+    assert bool(target) != bool(problem)
+    assert not target or urls.requestable(target) == target

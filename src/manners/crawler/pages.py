@@ -5,7 +5,6 @@ import json
 import time
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urljoin
 
 from manners._text import cut, printable
 from manners.client import AsyncClient
@@ -26,7 +25,7 @@ from manners.errors import InvalidURL
 from manners.page import Page
 from manners.robots.verdict import Reason
 from manners.sitemaps import Entry
-from manners.urls import host, origin, page_url
+from manners.urls import host, origin, page_url, redirect_target
 
 _FOR_GOOD = ("refused address", "TLS error", "not HTTP", "bad content-encoding")
 """Why there is no answer, where asking again changes nothing."""
@@ -169,10 +168,11 @@ class Worker:
             state, reason = "failed", page.cause
             is_tried_again = page.cause not in _FOR_GOOD
         elif 300 <= page.status < 400 and page.headers.get("location", "").strip():
-            target = self._target(url, page.headers["location"].strip())
-            if target is None:
-                state, reason = "failed", "redirect to what is no URL"
+            found, problem = redirect_target(url.url, page.headers["location"])
+            if problem:
+                state, reason = "failed", problem
             else:
+                target = self._target(url, found)
                 reason, named, attempts = REDIRECT, [target], url.attempts
                 joins = self._join(target)
                 if self._client.budget is not None and url.kind == "page":
@@ -205,12 +205,9 @@ class Worker:
         pause = min(its.backoff_first * 2.0 ** min(attempts - 1, 64), its.backoff_most)
         return pause * (1 + its.backoff_jitter * (2 * self._draw() - 1))
 
-    def _target(self, url: Url, location: str) -> Named | None:
-        """Where a redirect leads to."""
-        try:
-            target = page_url(urljoin(url.url, location), without_tracking=self._its.drop_tracking)
-        except (InvalidURL, ValueError):
-            return None
+    def _target(self, url: Url, target: str) -> Named:
+        """Where a redirect leads to, as a URL of the frontier."""
+        target = page_url(target, without_tracking=self._its.drop_tracking)
         # A site that redirects to another host, as to one with `www.` before it, lives there.
         source = "start" if url.source == "start" else "redirect"
         reason = "" if source == "start" or self._is_inside(target) else OTHER_HOST

@@ -7,6 +7,7 @@ take the same way, however they are written.
 """
 
 import re
+from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 REFUSED = tuple(
@@ -19,18 +20,44 @@ REFUSED = tuple(
         "169.254.0.0/16",  # link-local (RFC 3927), and the metadata services of clouds
         "172.16.0.0/12",  # private (RFC 1918)
         "192.0.0.0/24",  # protocol assignments (RFC 6890)
+        "192.0.2.0/24",  # documentation (RFC 5737)
+        "192.88.99.0/24",  # the relay of 6to4 that is nearest (RFC 7526: deprecated)
         "192.168.0.0/16",  # private (RFC 1918)
         "198.18.0.0/15",  # benchmarks (RFC 2544)
+        "198.51.100.0/24",  # documentation (RFC 5737)
+        "203.0.113.0/24",  # documentation (RFC 5737)
         "224.0.0.0/4",  # multicast (RFC 5771)
         "240.0.0.0/4",  # reserved (RFC 1112), and broadcast
         "::/128",  # unspecified (RFC 4291)
         "::1/128",  # this machine (RFC 4291)
+        "64:ff9b:1::/48",  # IPv4 behind a translator of this network (RFC 8215)
+        "100::/64",  # discarded (RFC 6666)
+        "100:0:0:1::/64",  # a dummy (RFC 9780)
+        # Protocol assignments (RFC 2928). Among them Teredo, 2001::/32 (RFC 4380), which hides an
+        # IPv4 address; benchmarks, 2001:2::/48 (RFC 5180); and identifiers that are no addresses,
+        # 2001:10::/28 and 2001:20::/28 (RFC 4843, RFC 7343).
+        "2001::/23",
+        "2001:db8::/32",  # documentation (RFC 3849)
+        "3fff::/20",  # documentation (RFC 9637)
+        "5f00::/16",  # segments of one network's routing (RFC 9602)
         "fc00::/7",  # private (RFC 4193)
         "fe80::/10",  # link-local (RFC 4291)
+        "fec0::/10",  # site-local (RFC 3879: deprecated)
         "ff00::/8",  # multicast (RFC 4291)
     )
 )
-_NAT64 = ip_network("64:ff9b::/96")  # RFC 6052: the last 32 bits are an IPv4 address
+_EMBEDDINGS = {
+    int(ip_network(block).network_address) >> 32
+    for block in (
+        "::/96",  # IPv4-compatible (RFC 4291 section 2.5.5.1)
+        "::ffff:0:0/96",  # IPv4-mapped (RFC 4291 section 2.5.5.2)
+        "::ffff:0:0:0/96",  # IPv4-translated (RFC 2765 section 2.1)
+        "64:ff9b::/96",  # IPv4 behind a translator (RFC 6052)
+    )
+}
+"""Prefixes of 96 bits behind which there are the 32 of an IPv4 address."""
+_ISATAP = (0x0000_5EFE, 0x0200_5EFE)
+"""What is before the IPv4 address of an ISATAP interface, whatever its network (RFC 5214)."""
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+").fullmatch
 _NO_SUCH_NUMBER = 1 << 40  # more than any part of an address may be
 
@@ -59,19 +86,20 @@ def is_refused(address: IPv4Address | IPv6Address) -> bool:
     >>> is_refused(ip_address("::ffff:10.0.0.1")), is_refused(ip_address("93.184.215.14"))
     (True, False)
     """
-    inner = _inner(address)
-    if inner is not None and is_refused(inner):
+    if any(address in block for block in REFUSED if block.version == address.version):
         return True
-    return any(address in block for block in REFUSED if block.version == address.version)
+    return any(map(is_refused, _inner(address)))
 
 
-def _inner(address: IPv4Address | IPv6Address) -> IPv4Address | None:
-    """The IPv4 address that packets to an IPv6 address would end up at."""
+def _inner(address: IPv4Address | IPv6Address) -> Iterator[IPv4Address]:
+    """The IPv4 addresses that packets to an IPv6 address may end up at."""
     if isinstance(address, IPv4Address):
-        return None
-    if address in _NAT64:
-        return IPv4Address(int(address) & 0xFFFF_FFFF)
-    return address.ipv4_mapped or address.sixtofour
+        return
+    bits = int(address)
+    if bits >> 32 in _EMBEDDINGS or bits >> 32 & 0xFFFF_FFFF in _ISATAP:
+        yield IPv4Address(bits & 0xFFFF_FFFF)
+    if address.sixtofour is not None:
+        yield address.sixtofour
 
 
 def literal(host: str) -> IPv4Address | IPv6Address | None:

@@ -4,17 +4,15 @@ A generator that yields requests and is sent replies. Whoever drives it decides 
 sent: with a slot, through a proxy, from a script in a test.
 """
 
-import re
 from codecs import BOM_UTF8
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from urllib.parse import urljoin
 
 from manners.net.messages import Get, Response, Unreachable
 from manners.retrieval.charset import charset_of
 from manners.retrieval.outcome import Availability, Hop, Outcome
 from manners.retrieval.profiles import Profile
-from manners.urls import host, requestable, without_credentials
+from manners.urls import host, redirect_target, without_credentials
 
 _MATTER = (
     *("age", "cache-control", "content-encoding", "content-type", "date", "etag", "expires"),
@@ -76,8 +74,8 @@ def retrieve(robots_url: str, profile: Profile, copy: Copy | None = None) -> Flo
             case Response(304) if conditions:  # the copy is good, and the server is there
                 return story.end(Availability.AVAILABLE, "304", not_modified=True)
             case Response(status, headers) if 300 <= status < 400 and status != 304:  # 2.3.1.2
-                target = _target(url, headers.get("location", ""))
-                if target is None:
+                target, _ = redirect_target(url, headers.get("location", ""))
+                if not target:
                     return story.end(
                         Availability.UNREACHABLE, f"{status} without a usable Location"
                     )
@@ -151,20 +149,6 @@ class _Story:
             confidence="low" if unknown else "high",
         )
         return outcome, body
-
-
-_NO_HOST = re.compile(r"(?:https?:)?//(?:[/?#]|$)", re.IGNORECASE).match
-
-
-def _target(url: str, location: str) -> str | None:
-    """Where a redirect leads to; None when that is nowhere."""
-    location = location.strip()
-    if not location or _NO_HOST(location):  # `urljoin` would take the host of the page before it
-        return None
-    try:
-        return requestable(urljoin(url, location))
-    except ValueError:  # InvalidURL, and what urljoin makes of brackets
-        return None
 
 
 def _kept(name: str, value: str) -> str:
