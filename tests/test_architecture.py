@@ -13,6 +13,7 @@ from manners.robots import dialects
 SOURCE = Path(manners.__file__).parent
 QUIET = [
     SOURCE / "_text.py",
+    SOURCE / "charset.py",
     SOURCE / "errors.py",
     SOURCE / "urls.py",
     *(SOURCE / "robots").rglob("*.py"),

@@ -99,6 +99,19 @@ def _verdict(allowed: bool, reason: Reason, url: str, rule: Rule | None) -> Verd
     return Verdict(allowed, reason, rule, url=without_credentials(url), path=match_path(url))
 
 
+def refuse_useless(patterns: Sequence[str]) -> None:
+    """Raise `BadPattern` for a pattern that can match no path at all, and say what to write.
+
+    Only settings are checked so: an `Exclusions` takes what a record of an earlier version has.
+
+    >>> refuse_useless(["/p/1", "*.pdf", "re:p"])
+    """
+    for pattern in patterns:
+        if not pattern.startswith(("/", _EXPRESSION, *_GLOB)) and pattern:
+            hint = _hint(pattern)
+            raise BadPattern(pattern, f"it matches nothing, as every path begins with '/': {hint}")
+
+
 def _matcher(pattern: str) -> Match:
     if not pattern.removeprefix(_EXPRESSION):
         raise BadPattern(pattern, "it is empty, and would match everything")
@@ -112,6 +125,18 @@ def _matcher(pattern: str) -> Match:
         fullmatch: Match = _expression(pattern, f"(?s){glob}").fullmatch
         return fullmatch
     return lambda path: path.startswith(pattern)
+
+
+def _hint(pattern: str) -> str:
+    """What to write instead of a pattern that begins as no path does."""
+    rest = _AUTHORITY.sub("", pattern)
+    if rest != pattern:
+        return f"write {rest or '/'!r}, without the host"
+    anywhere = f"*{pattern.rstrip('*')}*"
+    return f"write {'/' + pattern!r}, or {anywhere!r} to match anywhere"
+
+
+_AUTHORITY = re.compile(r"(?:https?:)?//[^/?#]*", re.IGNORECASE)
 
 
 def _expression(pattern: str, expression: str) -> Any:

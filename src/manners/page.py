@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from manners.charset import decode
 from manners.net.messages import Response, Unreachable
-from manners.retrieval.charset import charset_of, in_utf8
 from manners.robots.verdict import Verdict
 from manners.urls import origin, redirect_target, requestable, without_credentials
 
@@ -167,9 +167,12 @@ class Page:
 
     @property
     def text(self) -> str:
-        """The body as text, by the charset that the server names, else as UTF-8."""
-        found = in_utf8(self.body, charset_of(self.headers.get("content-type", "")))
-        return found if isinstance(found, str) else found.decode("utf-8-sig", "replace")
+        """The body as text, decoded as the HTML Standard says.
+
+        By its byte order mark, the charset of Content-Type, the `<meta>` of an HTML page; else as
+        UTF-8.
+        """
+        return decode(self.body, self.headers.get("content-type", ""))
 
     @property
     def robots_tag(self) -> tuple[str, ...]:

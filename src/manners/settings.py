@@ -22,7 +22,7 @@ from manners import logs
 from manners._text import printable
 from manners._valkey import without_password
 from manners.errors import MannersError, MissingExtra
-from manners.exclusions import Exclusions, Rulings
+from manners.exclusions import Exclusions, Rulings, refuse_useless
 from manners.politeness.budget import Budget
 from manners.politeness.schedule import Pace
 from manners.retrieval import profiles
@@ -276,8 +276,10 @@ class Settings(_Checked, frozen=True, kw_only=True):
             profiles.get(self.profile)
         with _about("exclude"):
             Exclusions(self.exclude)
+            refuse_useless(self.exclude)
         with _about("include"):
             Exclusions((), self.include)
+            refuse_useless(self.include)
         with _about("hosts"):
             msgspec.structs.force_setattr(self, "hosts", _by_name(self.hosts))
         if self.proxy is not None:

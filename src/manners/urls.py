@@ -67,6 +67,41 @@ def origin(url: str) -> str:
     return f"{scheme}://{host}" if port == _DEFAULT_PORTS[scheme] else f"{scheme}://{host}:{port}"
 
 
+def with_scheme(text: str) -> str:
+    """What people type for a URL, as one: a bare domain gets `https://`, this machine `http://`.
+
+    A bare domain is a host with a dot in it, `localhost` or an address, perhaps with a port, a path
+    or a query. Everything else stays as it is: it has a scheme already, or `origin` refuses it.
+
+    >>> with_scheme("example.com/a"), with_scheme("localhost:8000"), with_scheme("mailto:a@b.c")
+    ('https://example.com/a', 'http://localhost:8000', 'mailto:a@b.c')
+    """
+    found = _BARE(text)
+    if found is None:
+        return text
+    return ("http://" if _is_this_machine(found[1].lower()) else "https://") + text
+
+
+_BARE = re.compile(
+    r"(\[[0-9A-Fa-f:.]+\]|(?i:localhost)|(?![.\-])[^\x00-\x20/?#@:\[\]\\]+\.[^\x00-\x20/?#@:\[\]\\]+)"
+    r"(?::[0-9]{1,5})?(?:[/?#].*)?",
+    re.DOTALL,
+).fullmatch
+
+
+def _is_this_machine(host: str) -> bool:
+    """Whether a host is this machine, by its name (RFC 6761 section 6.3) or its address."""
+    from ipaddress import ip_address
+
+    if host.rstrip(".").rpartition(".")[2] == "localhost":
+        return True
+    try:
+        address = ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_unspecified
+
+
 def robots_url(url: str) -> str:
     """Where the robots.txt that governs a URL is found (RFC 9309 section 2.3).
 

@@ -307,6 +307,7 @@ def test_robots_shows_the_whole_story(capsys: pytest.CaptureFixture[str], port: 
         "groups * (line 1): 1 rule",
         "SearchBot, NewsBot (line 6): 1 rule",
         f"sitemaps {base}/sitemap.xml",
+        "directives line 3: Crawl-delay: soon (for *)",
         "problems line 3: bad-value: Crawl-delay: soon",
     ]
 

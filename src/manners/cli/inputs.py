@@ -4,6 +4,7 @@ import math
 import os
 import shlex
 import sys
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
@@ -15,6 +16,7 @@ from manners.errors import MannersError
 from manners.robots.dialects import get
 from manners.robots.policy import Robots, parse
 from manners.robots.verdict import Reason, Verdict
+from manners.urls import with_scheme
 
 if TYPE_CHECKING:
     from manners.cache.robots import AsyncRobotsCache
@@ -22,10 +24,16 @@ if TYPE_CHECKING:
     from manners.settings import Settings
 
 UrlsArgument = Annotated[
-    list[str] | None, typer.Argument(metavar="[URL]...", help="URLs; none, or -: standard input.")
+    list[str] | None,
+    typer.Argument(metavar="[URL]...", help="URLs or bare domains; none, or -: standard input."),
+]
+UrlArgument = Annotated[
+    str,
+    typer.Argument(metavar="URL", help="Any URL of the site, or its domain.", callback=with_scheme),
 ]
 UrlsOption = Annotated[
-    str | None, typer.Option("--urls", metavar="FILE|-", help="A file of URLs, one a line.")
+    str | None,
+    typer.Option("--urls", metavar="FILE|-", help="A file of URLs, one a line; # is a comment."),
 ]
 
 RobotsOption = Annotated[
@@ -160,6 +168,14 @@ class Unusable(MannersError):
     """Something the command was given that it cannot work with."""
 
 
+def refuse_live(options: dict[str, Any]) -> None:
+    """Raise for an option about retrieving, where a robots.txt at hand was given."""
+    for name, value in options.items():
+        if value is not None:
+            option = "--" + name.replace("_", "-")
+            raise Unusable(f"nothing is retrieved with --robots: leave out {option}")
+
+
 REFUSED = "a private or local address; --allow-private asks it all the same"
 
 
@@ -246,20 +262,20 @@ _SITES = 10_000
 
 def read_bytes(source: str) -> bytes:
     """The bytes of a file, or of standard input for `-`."""
-    with open_input(source) as file:
+    with open_input(source, "the robots.txt") as file:
         return file.read()
 
 
 def all_urls(given: list[str], urls_from: str | None) -> Iterator[str]:
     """The URLs of the arguments, where `-` is standard input, and then those of a file."""
-    more = None if urls_from is None else open_input(urls_from)  # now: it may not be there
+    more = None if urls_from is None else _open_urls(urls_from)  # now: it may not be there
 
     def each() -> Iterator[str]:
         for url in given:
             if url == "-":
-                yield from read_urls(open_input("-"))
+                yield from read_urls(_open_urls("-"))
             else:
-                yield url
+                yield with_scheme(url)
         if more is not None:
             with more:
                 yield from read_urls(more)
@@ -268,17 +284,30 @@ def all_urls(given: list[str], urls_from: str | None) -> Iterator[str]:
 
 
 def read_urls(file: BinaryIO) -> Iterator[str]:
-    """The URLs in an open file: one a line, as they come."""
-    for line in iter(file.readline, b""):
-        if url := line.strip():
-            yield url.decode("utf-8", "surrogateescape")
+    """The URLs in an open list: one a line, as they come; `#` begins a comment line."""
+    line = file.readline()
+    if line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        raise Unusable("the list of URLs is in UTF-16; save it as UTF-8")
+    line = line.removeprefix(BOM_UTF8)
+    while line:
+        url = line.strip()
+        if url and not url.startswith(b"#"):
+            yield with_scheme(url.decode("utf-8", "surrogateescape"))
+        line = file.readline() or b""
 
 
-def open_input(source: str) -> BinaryIO:
-    """A file, or standard input for `-`."""
+def _open_urls(source: str) -> BinaryIO:
+    return open_input(source, "URLs, one a line,")
+
+
+def open_input(source: str, what: str) -> BinaryIO:
+    """A file, or standard input for `-`; somebody at a terminal is told what to type."""
     if source == "-":
         if sys.stdin is None:
             raise Unusable("standard input is closed")
+        if sys.stdin.isatty():
+            said = f"manners: reading {what} from standard input; Ctrl-D ends it"
+            print(said, file=sys.stderr, flush=True)
         try:
             # A reader of its own: a thread that waits in Python's own one at exit is a fatal error.
             return open(sys.stdin.fileno(), "rb", closefd=False)

@@ -13,6 +13,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
+from manners import charset
 from manners._text import cut
 from manners.client import AsyncClient
 from manners.crawler.links import Links, extract
@@ -439,10 +440,7 @@ class Discovery:
 
 def is_html(page: Page) -> bool:
     """Whether a page has links to be read: by its type, else by how it begins."""
-    kind = page.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind:
-        return kind in ("text/html", "application/xhtml+xml")
-    return page.body[:512].lstrip().startswith(b"<")
+    return charset.is_html(page.body, page.headers.get("content-type", ""))
 
 
 def _plain(url: str) -> str:

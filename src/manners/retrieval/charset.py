@@ -38,16 +38,3 @@ def in_utf8(body: bytes, charset: str) -> bytes | str:
     if codec is None or (codec.startswith("utf_16") and b"\0" not in body):
         return body  # no key of a robots.txt is without a NUL in UTF-16: the server is mistaken
     return body.decode(codec, "replace")
-
-
-def charset_of(content_type: str) -> str:
-    """The charset that a Content-Type names.
-
-    >>> charset_of("text/plain; Charset='ISO-8859-1'")
-    'iso-8859-1'
-    """
-    for parameter in content_type.split(";")[1:]:
-        name, _, value = parameter.partition("=")
-        if name.strip().lower() == "charset":
-            return value.strip().strip("\"'").lower()[:40]
-    return ""

@@ -8,8 +8,8 @@ from codecs import BOM_UTF8
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 
+from manners.charset import charset_of
 from manners.net.messages import Get, Response, Unreachable
-from manners.retrieval.charset import charset_of
 from manners.retrieval.outcome import Availability, Hop, Outcome
 from manners.retrieval.profiles import Profile
 from manners.urls import host, redirect_target, without_credentials

@@ -9,7 +9,7 @@ import typer
 
 from manners._text import printable
 from manners.cli import inputs, render
-from manners.urls import origin
+from manners.urls import origin, with_scheme
 
 if TYPE_CHECKING:
     from manners.cache.backends import Backend
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 command = typer.Typer(help="Show and change what is kept of sites' robots.txt files.")
-
-UrlArgument = Annotated[str, typer.Argument(metavar="URL", help="Any URL of the site.")]
 
 
 @command.command("list")
@@ -41,7 +39,7 @@ def list_entries(
 
 @command.command("show")
 def show(
-    url: UrlArgument,
+    url: inputs.UrlArgument,
     cache: inputs.CacheOption = None,
     config: inputs.ConfigOption = None,
     json: inputs.JsonOption = False,
@@ -74,7 +72,9 @@ def show(
 
 @command.command("forget")
 def forget(
-    urls: Annotated[list[str], typer.Argument(metavar="URL...", help="Any URL of each site.")],
+    urls: Annotated[
+        list[str], typer.Argument(metavar="URL...", help="Any URL of each site, or its domain.")
+    ],
     cache: inputs.CacheOption = None,
     config: inputs.ConfigOption = None,
 ) -> int:
@@ -82,7 +82,7 @@ def forget(
 
     Exit code 1 when nothing was kept of one of them.
     """
-    sites = [origin(url) for url in urls]
+    sites = [origin(with_scheme(url)) for url in urls]
     known = _run(_forget(_open(cache, config), sites))
     for site, was_known in zip(sites, known, strict=True):
         print(f"{'forgotten' if was_known else 'unknown  '}  {printable(site)}")

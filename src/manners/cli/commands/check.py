@@ -69,10 +69,7 @@ def command(
         "log_matches": log_matches,
     }
     if robots is not None:
-        for name, value in live.items():
-            if value is not None:
-                option = "--" + name.replace("_", "-")
-                raise inputs.Unusable(f"nothing is retrieved with --robots: leave out {option}")
+        inputs.refuse_live(live)
         if not inputs.has_settings(**others):  # then the settings' library is not needed either
             agents = agent or ["*"]
             read_as = DEFAULT if dialect is None else dialect

@@ -15,7 +15,7 @@ from manners._text import count, cut, printable
 from manners.cli import INTERRUPTED, UNDECIDED, inputs, render
 from manners.errors import HostDeferred, PolitenessError, SlotTimeout
 from manners.robots.verdict import Reason
-from manners.urls import host, page_url
+from manners.urls import host, page_url, with_scheme
 
 if TYPE_CHECKING:
     from manners.client import AsyncClient
@@ -124,7 +124,7 @@ def command(
     elif not urls:
         raise inputs.Unusable("where to begin? a URL is needed, or --resume")
     settings = settings.but(store=place)
-    starts = [page_url(url) for url in urls or ()]
+    starts = [page_url(with_scheme(url)) for url in urls or ()]
     if dry_run and resume:
         raise inputs.Unusable("--resume --dry-run: `manners crawl status` says what is left")
     if dry_run:

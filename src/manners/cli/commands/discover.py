@@ -21,7 +21,7 @@ _TOLD = (Reason.UNREACHABLE, Reason.UNAVAILABLE, Reason.STALE_COPY, Reason.TOO_L
 
 
 def command(
-    url: Annotated[str, typer.Argument(metavar="URL", help="Any URL of the site.")],
+    url: inputs.UrlArgument,
     source: inputs.SourceOption = None,
     max_urls: Annotated[
         int | None,

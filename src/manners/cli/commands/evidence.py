@@ -226,7 +226,7 @@ def _verify_file(file: str, expected: "Head | None", json: bool) -> int:
     from manners.evidence.export import Exported, NotAnExport
 
     exported, progress = Exported(expected), render.Progress()
-    with inputs.open_input(file) as opened:
+    with inputs.open_input(file, "an export") as opened:
         try:
             number = _print_findings(exported.findings(_lines(opened)), progress, json)
         except NotAnExport as error:

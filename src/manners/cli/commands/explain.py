@@ -1,16 +1,23 @@
 """`manners explain`: how a verdict comes about, step by step."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from manners._text import printable
+from manners._text import count, printable
 from manners.cli import inputs, render
+from manners.robots.dialects import DEFAULT
 from manners.robots.groups import Group
 from manners.robots.lines import Line, read_lines
 from manners.robots.policy import Policy, Robots
-from manners.robots.verdict import Verdict
+from manners.robots.verdict import Reason, Verdict
+from manners.urls import with_scheme
 
+if TYPE_CHECKING:
+    from manners.retrieval.outcome import Outcome
+
+_WITHOUT_A_FILE = (Reason.UNAVAILABLE, Reason.UNREACHABLE, Reason.TOO_LARGE)
+"""What is decided for every URL of a site alike, whatever its robots.txt says."""
 _WHY = {
     3: "names the agent",
     2: "names the agent by a pattern or in part",
@@ -19,32 +26,107 @@ _WHY = {
 
 
 def command(
-    url: Annotated[str, typer.Argument(metavar="URL", help="What to explain.")],
-    robots: inputs.RobotsOption,
+    url: Annotated[
+        str,
+        typer.Argument(
+            metavar="URL", help="What to explain: a URL or a bare domain.", callback=with_scheme
+        ),
+    ],
+    robots: inputs.LiveRobotsOption = None,
     agent: Annotated[
-        str, typer.Option("--agent", metavar="NAME", help="Whose verdict (default *).")
-    ] = "*",
-    dialect: inputs.DialectOption = "rfc9309",
+        list[str] | None,
+        typer.Option(
+            "--agent",
+            metavar="NAME",
+            help="Whose verdict (default *); several are the names of one agent.",
+        ),
+    ] = None,
+    dialect: inputs.LiveDialectOption = None,
+    profile: inputs.ProfileOption = None,
+    like: inputs.LikeOption = None,
+    allow_private: inputs.AllowPrivateOption = None,
+    timeout: inputs.TimeoutOption = None,
+    user_agent: inputs.UserAgentOption = None,
+    cache: inputs.CacheOption = None,
+    config: inputs.ConfigOption = None,
+    log_level: inputs.LogLevelOption = None,
+    log_format: inputs.LogFormatOption = None,
     json: inputs.JsonOption = False,
 ) -> int:
-    """Explain a verdict: the file as read, the groups, every rule that matches, the winner."""
-    read = inputs.read_robots(robots, dialect)
-    policy = read.policy(read.dialect.own_name(agent))
-    verdict = policy.check(url)
-    lines = list(read_lines(read.body, read.dialect, read.url))
+    """Explain a verdict: the file as read, the groups, every rule that matches, the winner.
+
+    Without --robots, the site's own robots.txt is retrieved. Exit code 0 when the URL is allowed, 1
+    when it is not.
+    """
+    names = agent or ["*"]
+    live: dict[str, Any] = {
+        "profile": profile,
+        "like": like,
+        "allow_private": allow_private,
+        "timeout": timeout,
+        "user_agent": user_agent,
+        "cache": cache,
+    }
+    if robots is not None:
+        inputs.refuse_live(live)
+        policy = _policy(inputs.read_robots(robots, dialect or DEFAULT), names)
+        shown = "standard input" if robots == "-" else robots
+        return _explain(policy, policy.check(url), shown, json)
+    settings = inputs.load_settings(
+        config, dialect=dialect, log_level=log_level, log_format=log_format, **live
+    )
+    ruled = settings.rulings.check(url)
+    if ruled is not None:  # before any site is asked
+        print(render.as_json({"verdict": ruled.to_dict()}) if json else _verdict(ruled))
+        return 0 if ruled else 1
+    from manners._portal import portal
+
+    retrieving = inputs.open_cache(settings)
+    try:
+        site = portal.run(retrieving.get(url))
+    finally:
+        portal.run(retrieving.close())
+    if not json:
+        _print_retrieval(site.outcome)
+    verdict = site.check(url, names)
+    inputs.Warnings().about(verdict)
+    return _explain(_policy(site.robots, names), verdict, site.outcome.url, json)
+
+
+def _policy(robots: Robots, agents: list[str]) -> Policy:
+    return robots.policy(robots.dialect.own_name(agents))
+
+
+def _explain(policy: Policy, verdict: Verdict, source: str, json: bool) -> int:
+    robots = policy.robots
+    lines = list(read_lines(robots.body, robots.dialect, robots.url))
     if json:
         print(render.as_json(_as_dict(policy, verdict, lines)))
     else:
-        _print_file(robots, read, lines)
-        _print_groups(policy)
-        _print_rules(policy, verdict)
-        print(f"\n{render.styled('VERDICT', 'bold')}\n  {render.verdict_line(verdict)}")
+        if verdict.reason not in _WITHOUT_A_FILE:
+            _print_file(source, robots, lines)
+            _print_groups(policy)
+            _print_rules(policy, verdict)
+            print()
+        print(_verdict(verdict))
     return 0 if verdict else 1
 
 
+def _verdict(verdict: Verdict) -> str:
+    return f"{render.styled('VERDICT', 'bold')}\n  {render.verdict_line(verdict)}"
+
+
+def _print_retrieval(outcome: "Outcome") -> None:
+    print(render.styled("RETRIEVAL", "bold"), f"{printable(outcome.url)}: {outcome},", end=" ")
+    print(f"profile {outcome.profile}")
+    for hop in outcome.hops:
+        print(f"  {hop.status or printable(hop.cause)}  {printable(hop.url)}")
+    print()
+
+
 def _print_file(source: str, robots: Robots, lines: list[Line]) -> None:
-    shown = "standard input" if source == "-" else printable(source)
-    print(render.styled("FILE", "bold"), f"{shown}, {len(robots.body)} bytes,", end=" ")
+    size = count(len(robots.body), "byte")
+    print(render.styled("FILE", "bold"), f"{printable(source)}, {size},", end=" ")
     print(f"dialect {robots.dialect.name}{', cut at the size limit' if robots.truncated else ''}")
     width = len(str(len(lines)))
     for line in lines:
@@ -60,7 +142,7 @@ def _print_groups(policy: Policy) -> None:
     chosen = {group.line for group in choice.groups}
     for group in policy.robots.groups:
         agents = ", ".join(printable(agent) for agent in group.agents)
-        rules = f"{len(group.rules)} rule{'' if len(group.rules) == 1 else 's'}"
+        rules = count(len(group.rules), "rule")
         taken = group.line in chosen
         why = f"chosen: it {_WHY[choice.specificity]}" if taken else _why_not(group, policy)
         print(f"{'>' if taken else ' '} line {group.line}: {agents} ({rules}): {why}")

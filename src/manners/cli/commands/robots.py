@@ -1,5 +1,6 @@
 """`manners robots`: a site's robots.txt, and how it was retrieved."""
 
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,20 +13,26 @@ from manners.robots.lines import read_lines
 
 if TYPE_CHECKING:
     from manners.cache.site import Site
+    from manners.robots.groups import Directive
+    from manners.robots.policy import Robots
 
 _SHOWN = 10
-"""How many groups, sitemaps and problems are listed for people; JSON has all."""
+"""How many groups, sitemaps, directives and problems are listed for people; JSON has all."""
 _EXIT = {"available": 0, "unavailable": 1, "unreachable": UNDECIDED}
 
 
 def command(
-    url: Annotated[str, typer.Argument(metavar="URL", help="Any URL of the site.")],
+    url: inputs.UrlArgument,
     dialect: inputs.LiveDialectOption = None,
     profile: inputs.ProfileOption = None,
     like: inputs.LikeOption = None,
     save: Annotated[
-        Path | None,
-        typer.Option("--save", metavar="FILE", help="Write the file as it was received."),
+        str | None,
+        typer.Option(
+            "--save",
+            metavar="FILE|-",
+            help="Write the file as it was received; - is standard output.",
+        ),
     ] = None,
     allow_private: inputs.AllowPrivateOption = None,
     timeout: inputs.TimeoutOption = None,
@@ -40,6 +47,8 @@ def command(
 
     Exit code 0 when there is one, 1 when there is none, 3 when the site cannot be reached.
     """
+    if save == "-" and json:
+        raise inputs.Unusable("--json and --save - both write to standard output: leave out one")
     settings = inputs.load_settings(
         config,
         like,
@@ -62,7 +71,8 @@ def command(
     if json:
         print(render.as_json(_as_dict(site)))
     else:
-        print("\n".join(_lines(site)))
+        # Where the file itself goes to standard output, what is said about it does not.
+        print("\n".join(_lines(site)), file=sys.stderr if save == "-" else sys.stdout)
     if save is not None:
         _save(site, save)
     if site.outcome.note == "refused address":
@@ -70,15 +80,20 @@ def command(
     return _EXIT[site.outcome.availability]
 
 
-def _save(site: "Site", path: Path) -> None:
+def _save(site: "Site", place: str) -> None:
     body = site.entry.body if site.entry else None
     if body is None:
         inputs.warn(f"nothing to save: {site.outcome}")
         return
+    if place == "-":
+        sys.stdout.flush()
+        sys.stdout.buffer.write(body)
+        sys.stdout.buffer.flush()
+        return
     try:
-        path.write_bytes(body)
+        Path(place).write_bytes(body)
     except OSError as error:
-        raise inputs.Unusable(f"cannot write {str(path)!r}: {error.strerror}") from None
+        raise inputs.Unusable(f"cannot write {place!r}: {error.strerror}") from None
 
 
 def _lines(site: "Site") -> list[str]:
@@ -102,6 +117,7 @@ def _lines(site: "Site") -> list[str]:
         ]
         rows += _listed("groups", groups)
         rows += _listed("sitemaps", [sitemap.url for sitemap in robots.sitemaps])
+        rows += _listed("directives", [_directive(each) for each in _others(robots)])
         rows += _listed(
             "problems",
             [
@@ -111,8 +127,18 @@ def _lines(site: "Site") -> list[str]:
         )
     return [
         render.styled(printable(outcome.url), "bold"),
-        *(f"  {name:<9} {printable(text)}" for name, text in rows),
+        *(f"  {name:<10} {printable(text)}" for name, text in rows),
     ]
+
+
+def _others(robots: "Robots") -> "list[Directive]":
+    """Crawl-delay, and every other line that is neither a rule nor a sitemap."""
+    return [each for each in robots.directives if each.name != "sitemap"]
+
+
+def _directive(directive: "Directive") -> str:
+    agents = f" (for {', '.join(directive.agents)})" if directive.agents else ""
+    return f"line {directive.line}: {directive.text.strip()[:200]}{agents}"
 
 
 def _listed(title: str, items: list[str]) -> list[tuple[str, str]]:
@@ -161,5 +187,14 @@ def _as_dict(site: "Site") -> dict[str, Any]:
             for group in robots.groups
         ],
         "sitemaps": [sitemap._asdict() for sitemap in robots.sitemaps],
+        "directives": [
+            {
+                "name": each.name,
+                "value": each.written,
+                "line": each.line,
+                "agents": list(each.agents),
+            }
+            for each in _others(robots)
+        ],
         "problems": _problems(site),
     }
