@@ -199,7 +199,11 @@ def _code(status: "Status", crawl: "Crawl") -> int:
 
 @contextmanager
 def _interruptible(crawl: "Crawl") -> Iterator[None]:
-    """Ctrl-C once ends the crawl in good order, twice at once; so does being told to end."""
+    """Ctrl-C once ends the crawl in good order, twice at once; so does being told to end.
+
+    A signal that is ignored stays ignored: whoever started the command in the background, as
+    `nohup` and scripts with `&` do, meant it.
+    """
     asked: list[int] = []
 
     def stop(number: int, _: object) -> None:
@@ -213,7 +217,11 @@ def _interruptible(crawl: "Crawl") -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
+    both = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    # None is a handler that is not Python's, and could not be put back.
+    before = {each: it for each, it in both.items() if it not in (signal.SIG_IGN, None)}
+    for each in before:
+        signal.signal(each, stop)
     try:
         yield
     finally:
