@@ -1,20 +1,30 @@
 # Every target makes the virtual environment it needs; a fresh machine needs only Python and make.
 
+# `make test PYTHON=python3.13` makes the environment anew if another Python has made it.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo test check soak asan fuzz bench docs pictures browser clean
+.PHONY: demo quick test check long soak asan fuzz bench docs pictures browser clean FORCE
 
 demo: $(VENV)/installed
 	@$(BIN)/manners demo
 	@echo "The command is in $(BIN): type $(BIN)/manners."
 
-# The plain engine first, which says what is right; then everything with the kernel, if it is built.
-test: $(VENV)/tested
-	MANNERS_PURE=1 $(BIN)/python -m pytest -n auto --quiet tests/robots tests/conformance tests/compat/test_arrow.py
-	$(BIN)/python -m pytest -n auto
+# An answer within a minute: engines, parsers, rules and numbers, settings, and the documentation's
+# examples in docstrings.
+QUICK := src tests/robots tests/conformance tests/retrieval tests/sitemaps tests/politeness/test_schedule.py
+quick: $(VENV)/tested
+	$(PYTEST) --quiet $(QUICK)
 
+# Every promise, at a small size. The plain engine first, which says what is right; then everything
+# with the kernel, if it is built.
+test: $(VENV)/tested
+	MANNERS_PURE=1 $(PYTEST) --quiet tests/robots tests/conformance tests/compat/test_arrow.py
+	$(PYTEST)
+
+# What has to pass before a change goes in; `.ci/run` is this.
 check: $(VENV)/checked
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -23,10 +33,11 @@ check: $(VENV)/checked
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	$(MAKE) --no-print-directory fuzz SECONDS=20 SEED=1
 	$(MAKE) --no-print-directory test
+	$(MAKE) --no-print-directory long
 
-# The long forms: every fault in every profile, twenty times; ten thousand origins; long fuzzing.
-soak: $(VENV)/tested
-	$(BIN)/python -m pytest -n auto -m soak
+# The long forms of tests, short and long: `tests/sizes.py` has both sizes, and how to set them.
+long soak: $(VENV)/tested
+	TEST_SIZE=$(patsubst long,check,$@) $(PYTEST) --quiet -m 'long or soak'
 
 # The kernel under AddressSanitizer and UBSan; needs gcc.
 asan: $(VENV)/tested
@@ -68,9 +79,18 @@ browser:
 clean:
 	rm -rf $(VENV) build dist site *.egg-info src/*.egg-info
 
-# The stamps say what is installed; a changed pyproject.toml installs again.
-$(VENV)/installed: pyproject.toml setup.py src/manners/robots/_kernel.pyx src/manners/robots/_arrow.pxi
-	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+# The stamps say what is installed; a changed pyproject.toml installs again. Without PYTHON= an
+# environment stays, whoever has made it; with it, one that another Python has made is made anew.
+WHO := -c 'import sys; print(sys.base_prefix, sys.version)'
+$(VENV)/made: $(if $(filter file,$(origin PYTHON)),,FORCE)
+	@asked=$$($(PYTHON) $(WHO)) || { echo "PYTHON=$(PYTHON) does not run."; exit 1; }; \
+	found=$$($(BIN)/python $(WHO) 2>/dev/null); \
+	if test -z "$$found" || { test "$(origin PYTHON)" != file && test "$$found" != "$$asked"; }; then \
+	    echo "Making $(VENV) with $$asked"; \
+	    rm -rf $(VENV) && $(PYTHON) -m venv $(VENV) && touch $@; \
+	elif test ! -e $@; then touch $@; fi
+
+$(VENV)/installed: $(VENV)/made pyproject.toml setup.py src/manners/robots/_kernel.pyx src/manners/robots/_arrow.pxi
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --editable '.[crawl]'
 	@touch $@

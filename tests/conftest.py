@@ -2,14 +2,34 @@
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
 
 from tests.contracts.postgres import Postgres
 from tests.contracts.valkey import Valkey
+from tests.sizes import SIZE, examples
 
 _GZIP = b"\x1f\x8b"
+
+# A busy machine is no failure: no test says how long an example may take.
+hypothesis.settings.register_profile(
+    "manners",
+    max_examples=examples(100),
+    deadline=None,
+    derandomize=SIZE != "soak",
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("manners")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def interruptible() -> None:
+    """What tests start can be interrupted, also in the background of a script: it is inherited."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
@@ -34,6 +54,14 @@ def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str)
     """
     del config, argname
     return "gzip" if isinstance(val, bytes) and _GZIP in val else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What hypothesis makes examples for has a long form: more of them."""
+    for item in items:
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker("long")
 
 
 def pytest_collection_finish() -> None:

@@ -21,6 +21,7 @@ import manners
 from manners import RobotRules, robotrules
 from manners.errors import InvalidURL, StoreError, UnknownName
 from tests.robots.test_seed_003 import ANCIENT_CASTLE, CYBERMAPPER, GO_AWAY, INFINITE_SPACE
+from tests.sizes import examples
 
 PLACE, OTHER = "http://some.place", "http://some.other.place"
 ROBOTS = f"{PLACE}/robots.txt"
@@ -508,7 +509,7 @@ class Model(RuleBasedStateMachine):
 
 
 TestModel = Model.TestCase
-TestModel.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestModel.settings = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)
 
 
 # The store.

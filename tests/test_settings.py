@@ -20,6 +20,7 @@ from manners.politeness.schedule import Pace
 from manners.retrieval import profiles
 from manners.settings import OLD_NAMES, Host, Settings, SettingsError, load
 from tests.shared import SHARED
+from tests.sizes import examples
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -1079,7 +1080,7 @@ SCALARS = st.one_of(
     st.sampled_from([toml for _, _, toml in VALUES.values()]),
 )
 SLOW = settings(
-    max_examples=150,
+    max_examples=examples(150),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -29,6 +29,7 @@ from tests.cache.steps import FILE
 from tests.cache.test_robots_cache import CLOSED, OPEN, Clock, Script, in_child, needs_fork
 from tests.cache.test_tier import hear
 from tests.contracts.entries import START, entry
+from tests.sizes import seed, size
 
 ROOT = Path(__file__).parents[2]
 STANDSTILL = 120
@@ -175,11 +176,14 @@ def kill_writers(folder: Path, times: int, seed: int) -> int:
                 asyncio.run(_write_on(path, number, writer))
             os._exit(1)
         os.close(writer)
-        time.sleep(draw.choice([0.005, 0.05, 0.15]) * draw.random())
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
         with os.fdopen(reader, "rb") as said:
-            for line in said.read().splitlines():
+            saved = b""
+            if number % 2:  # in the middle of its work, however late that begins
+                saved = b"".join(said.readline() for _ in range(draw.randint(1, 20)))
+            time.sleep(draw.choice([0.005, 0.05, 0.15]) * draw.random())
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            for line in (saved + said.read()).splitlines():
                 site, at = line.decode().split()
                 acknowledged[site] = float(at)
                 total += 1
@@ -217,17 +221,10 @@ def check_after_a_crash(path: Path, acknowledged: dict[str, float]) -> None:
 
 
 @needs_fork
+@pytest.mark.long
 def test_a_process_may_be_killed_at_any_moment(tmp_path: Path) -> None:
     """After SIGKILL the file opens, is sound, and has every save that was confirmed."""
-    assert kill_writers(tmp_path, 30, seed=30) > 0
-
-
-@needs_fork
-@pytest.mark.soak
-@pytest.mark.parametrize("seed", range(10))
-def test_processes_are_killed_again_and_again(tmp_path: Path, seed: int) -> None:
-    """Three hundred kills are like thirty."""
-    assert kill_writers(tmp_path, 30, seed) > 0
+    assert kill_writers(tmp_path, size("CACHE_KILLS"), seed("KILLED_SEED")) > 0
 
 
 # Files that cannot be used.

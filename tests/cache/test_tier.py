@@ -39,6 +39,7 @@ from tests.cache.test_robots_cache import (
 )
 from tests.contracts.entries import START, entry
 from tests.contracts.test_cache_backends import InDict
+from tests.sizes import examples
 
 STORED = entry(A, body=BODY)
 BOUND = 1.5
@@ -345,7 +346,7 @@ async def test_what_is_there_is_passed_on() -> None:
     assert seen.reports == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_one_wrong_bit_is_noticed(data: st.DataObject) -> None:
     """Disks have accidents: what comes back other than it was saved is no entry."""
@@ -368,7 +369,7 @@ def test_rubbish_is_told_from_entries() -> None:
     assert not any(is_entry(value) for name, value in RUBBISH.items() if "another" not in name)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -433,7 +434,7 @@ _STEPS = st.tuples(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(_STEPS, min_size=1, max_size=6), st.sampled_from(["rfc9309", "google", "open"]))
 def test_no_script_of_failures_changes_a_verdict(
     steps: list[tuple[Any, str | None, float, bool]], profile: str

@@ -56,7 +56,7 @@ class Worker:
 
     def join(self) -> None:
         """Wait until it has ended, well."""
-        told, _ = self._process.communicate(timeout=self._seconds + PATIENCE)
+        told, _ = self._process.communicate(timeout=self._seconds + 3 * PATIENCE)
         assert self._process.returncode == 0
         seen = json.loads(told)
         self.errors = seen["errors"]
@@ -145,7 +145,7 @@ async def work(
             await client.get(first)
         print("ready", flush=True)
         await asyncio.to_thread(sys.stdin.readline)
-        await keep_busy(len(urls), seconds, fetch)
+        await keep_busy(len(urls), seconds, fetch, least=1)
     print(json.dumps({"standstills": standstills, "errors": errors}), flush=True)
 
 

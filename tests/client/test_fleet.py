@@ -4,6 +4,7 @@ Everything here is computed from the log of the server, which runs in a process 
 """
 
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -16,18 +17,18 @@ from tests.client.fleet import PATIENCE, crew
 from tests.client.hosts import CLOSED
 from tests.client.hosts import PATIENCE as PAGE
 from tests.contracts.valkey import Valkey
+from tests.sizes import size
 
 LEASE = 3.0
 """Seconds; requests have to end before."""
 SHORT = {"lease": LEASE, "total_timeout": 2.5, "page_total_timeout": 2.5}
 
 
-@pytest.mark.parametrize(
-    "seconds", [30.0, pytest.param(300.0, marks=pytest.mark.soak)], ids=["30 s", "300 s"]
-)
-def test_no_host_sees_more_of_a_fleet_than_it_was_promised(seconds: float, tmp_path: Path) -> None:
-    """4 processes, 50 hosts: two requests at a time, the delay between any two, nothing closed."""
-    delays = {f"127.0.1.{number}": 0.35 + 0.007 * number for number in range(1, 51)}
+@pytest.mark.long
+def test_no_host_sees_more_of_a_fleet_than_it_was_promised(tmp_path: Path) -> None:
+    """4 processes, many hosts: two requests at a time, the delay between any two, none closed."""
+    number, seconds = size("FLEET_HOSTS"), size("FLEET_SECONDS")
+    delays = {f"127.0.1.{each}": 0.35 + 0.007 * each for each in range(1, number + 1)}
     names = list(delays)
     settings = {
         "hosts": {host: {"delay": delay} for host, delay in delays.items()},
@@ -44,12 +45,10 @@ def test_no_host_sees_more_of_a_fleet_than_it_was_promised(seconds: float, tmp_p
             worker.join()
 
     assert [worker.errors for worker in workers] == [0] * 4
-    assert {visit.address for visit in site.log} >= set(names)
-    agents = [visit.headers["user-agent"] for visit in site.log]
-    assert min(agents.count(worker.name) for worker in workers) > len(agents) / 10  # all took part
+    agents = Counter((visit.headers["user-agent"], visit.address) for visit in site.log)
+    assert min(agents[worker.name, host] for worker in workers for host in names) > 1
     assert [host for host in names if site.most_at_once(host) > 2] == []
     early = [each for host, delay in delays.items() for each in site.early(host, delay)]
-    assert len(early) > 20 * seconds  # there was something to see
     assert sorted(each for each in early if each < -LATE) == []
     assert [path for path in site.paths if path.startswith(CLOSED)] == []
 

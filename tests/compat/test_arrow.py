@@ -38,13 +38,13 @@ from tests.differential.generate import Case, cases
 from tests.differential.test_engines import (
     BY_NAME,
     EVERY,
-    EXAMPLES,
     SEED,
     needs_kernel,
     run_in_threads,
     switch_interval,
 )
 from tests.differential.test_planted_bugs import LINKER, build
+from tests.sizes import examples
 
 pa: Any = pytest.importorskip("pyarrow")
 pl: Any = pytest.importorskip("polars")
@@ -222,7 +222,7 @@ def _from_corpus(number: int) -> st.SearchStrategy[tuple[int, list[bytes | None]
     st.lists(st.integers(0, 40), min_size=2, max_size=6),
     st.sampled_from(["kernel", "pyarrow"] if _compiled.kernel else ["pyarrow"]),
 )
-@settings(max_examples=EXAMPLES // 4, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 def test_however_it_is_cut_a_column_has_one_answer(  # noqa: PLR0917
     file_and_values: tuple[int, list[bytes | None]],
     dialect: str,
@@ -442,7 +442,7 @@ def test_a_thousand_origins_are_told_apart() -> None:
     st.sampled_from(KINDS),
     st.lists(st.integers(0, 30), max_size=5),
 )
-@settings(max_examples=EXAMPLES // 4, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @needs_kernel
 def test_however_it_is_cut_a_column_has_one_answer_by_origin(
     values: list[bytes | None], kind: str, cuts: list[int]

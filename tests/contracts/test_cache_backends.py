@@ -24,6 +24,7 @@ from tests.cache.steps import DAY, FILE, START
 from tests.cache.test_robots_cache import CLOSED, OPEN, Clock, Script
 from tests.contracts.entries import ENTRIES, ORIGINS, entry
 from tests.contracts.valkey import Valkey
+from tests.sizes import examples
 
 STANDSTILL = 60
 """Seconds after which a test that stands still is ended; no promise depends on them."""
@@ -124,7 +125,7 @@ def test_nothing_is_known_of_an_unknown_origin(places: Places) -> None:
     run(places(), test)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(ENTRIES, min_size=1, max_size=6, unique_by=lambda each: each.origin))
 def test_what_is_saved_is_loaded_as_it_was(places: Places, saved: list[Entry]) -> None:
     """Every field comes back, in whatever state, from another object too."""
@@ -181,7 +182,7 @@ def test_what_is_stale_is_returned(places: Places) -> None:
     run(places(), test)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.permutations(range(6)), st.lists(st.sampled_from([0, 1]), min_size=6, max_size=6))
 def test_the_newer_is_kept_in_any_order(places: Places, order: list[int], whose: list[int]) -> None:
     """Whoever was slow does not undo what another found out later."""

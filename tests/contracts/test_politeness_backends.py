@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from manners.politeness.backends import Backend, Lease, NotBefore, open_backend
 from manners.politeness.backends.memory import MemoryBackend
+from tests.sizes import examples
 
 NOW = 1_800_000_000.0
 LEASE = 300.0
@@ -122,7 +123,7 @@ def test_time_that_passes_unused_is_not_saved_up(places: Places) -> None:
 QUARTERS = st.integers(0, 400).map(lambda each: each / 4)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(50), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(QUARTERS, QUARTERS, st.none() | QUARTERS)))
 def test_no_start_is_before_its_time(
     places: Places, asked: list[tuple[float, float, float | None]]
@@ -461,7 +462,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STEPS, st.integers(1, 3), QUARTERS)
 def test_whatever_happens_slots_and_starts_are_kept_to(
     places: Places, steps: list[tuple[str, float, int]], slots: int, delay: float
@@ -509,7 +510,7 @@ def test_whatever_happens_slots_and_starts_are_kept_to(
 ASKED = st.lists(st.tuples(QUARTERS, QUARTERS, st.none() | QUARTERS, st.booleans()), max_size=20)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(50), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(ASKED)
 def test_beginning_is_reserving_and_taking(
     places: Places, asked: list[tuple[float, float, float | None, bool]]

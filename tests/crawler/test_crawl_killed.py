@@ -5,11 +5,9 @@ so many requests, of sitemaps at times. Then it is told to resume. `KILLED_SEED`
 of a run, as far as a machine repeats itself.
 """
 
-import os
 import random
 import signal
 import time
-import zlib
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +29,7 @@ from tests.crawler.generated_crawl import (
     stored,
 )
 from tests.crawler.generated_server import Log, Server
+from tests.sizes import seed, size
 
 SPEC = Spec(seed=4, hosts=10, pages=320, crawl_delay=0.5)
 IN_FLIGHT = 8
@@ -39,15 +38,8 @@ SETTINGS = {"connections": IN_FLIGHT, "delay_least": 0.06, "delay_most": 0.07}
 Fates = dict[str, tuple[str, str, int | None]]
 
 
-def _seed() -> int:
-    """The one asked for, else one that all processes of a parallel run share, else a new one."""
-    if "KILLED_SEED" in os.environ:
-        return int(os.environ["KILLED_SEED"])
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
-    return zlib.crc32(run.encode()) if run else random.SystemRandom().randrange(2**32)
-
-
-SEED = _seed()
+SEED = seed("KILLED_SEED")
+KILLS = size("CRAWL_KILLS")
 
 
 class World:
@@ -172,17 +164,11 @@ def kill_again_and_again(
 CHOICES: list[tuple[str, ...]] = [(), ("--depth", "3"), ("--source", "sitemap"), ()]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(4))
 def test_a_crawl_may_be_killed_at_any_moment(world: World, tmp_path: Path, part: int) -> None:
-    """Twenty kills: every URL has the fate it has otherwise, and little is asked for twice."""
-    kill_again_and_again(world, tmp_path, CHOICES[part], 5, f"file {SEED} {part}")
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("part", range(10))
-def test_crawls_are_killed_again_and_again(world: World, tmp_path: Path, part: int) -> None:
-    """A hundred kills are like twenty."""
-    kill_again_and_again(world, tmp_path, CHOICES[part % 4], 10, f"file {SEED} {part}")
+    """Every URL has the fate it has otherwise, and little is asked for twice."""
+    kill_again_and_again(world, tmp_path, CHOICES[part], KILLS, f"file {SEED} {part}")
 
 
 def test_a_crawl_that_is_told_to_stop_asks_for_nothing_twice(world: World, tmp_path: Path) -> None:

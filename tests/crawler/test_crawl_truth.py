@@ -23,24 +23,19 @@ from tests.crawler.generated_crawl import (
     stored,
 )
 from tests.crawler.generated_server import Server
+from tests.sizes import size
 
 SMALL = Spec(seed=2, hosts=10, pages=500, crawl_delay=0.5)
 QUICK = {"delay_least": 0.06, "delay_most": 0.07}
 
 
-@pytest.mark.parametrize(
-    ("spec", "seconds"),
-    [
-        pytest.param(Spec(seed=1, hosts=20, pages=5_000), 180, id="5,000"),
-        pytest.param(
-            Spec(seed=3, hosts=20, pages=50_000), 3_600, id="50,000", marks=pytest.mark.soak
-        ),
-    ],
-)
-def test_exactly_what_is_open_and_reachable_is_fetched(
-    tmp_path: Path, spec: Spec, seconds: float
-) -> None:
+PAGES = size("CRAWL_PAGES")
+
+
+@pytest.mark.long
+def test_exactly_what_is_open_and_reachable_is_fetched(tmp_path: Path) -> None:
     """20 hosts: every URL has its fate, no closed one is asked for, none twice, and it ends."""
+    spec, seconds = Spec(seed=1, hosts=20, pages=PAGES), 180 + PAGES / 10
     with Server(spec) as server:
         site = server.site
         assert site.size >= spec.pages

@@ -37,6 +37,7 @@ from manners.evidence import schema
 from manners.evidence.store import EvidenceStore
 from tests.client.asking import run
 from tests.evidence.places import execute
+from tests.sizes import examples
 
 ROOT = Path(__file__).parents[2]
 SITE = "https://example.com"
@@ -914,7 +915,9 @@ def made_up(draw: random.Random) -> tuple[Edges, dict[int, int]]:
 @example(seed=13, limit=4)
 @given(seed=st.integers(0, 2**64), limit=st.sampled_from([None, 2, 3, 4, 5, 6]))
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_the_order_of_finishing_makes_no_difference(
     store: EvidenceStore, seed: int, limit: int | None

@@ -9,6 +9,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from manners.crawler import links as module
 from manners.crawler.links import MAX_HTML, MAX_LINKS, Link, Links, extract, tagged
+from tests.sizes import examples
 
 PAGE = "https://example.com/dir/page?q=1"
 
@@ -460,7 +461,7 @@ parts = st.sampled_from([
 pages = st.lists(parts, max_size=30).map("".join)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.one_of(pages, any_text), st.one_of(st.just(PAGE), pages, any_text), any_text, any_text)
 @example("<base href='http:'><a href=//[x>", "http://[", "", "")
 def test_any_text_has_links_or_none(html: str, url: str, agent: str, header: str) -> None:
@@ -499,7 +500,7 @@ code = st.sampled_from([
 ])  # fmt: skip
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(st.lists(code, max_size=25).map("".join), st.sampled_from([0, 70_000]))
 @example("<script><!--<script></script><a href=/1>--></script><a href=/2>", 0)
 @example("<script><!-->--></script><a href=/2>", 0)

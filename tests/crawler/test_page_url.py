@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from manners import InvalidURL
 from manners.urls import host, origin, page_url, requestable
+from tests.sizes import examples
 
 H = "https://example.com"
 
@@ -143,7 +144,7 @@ urls = st.builds("http{}://{}{}{}".format, st.sampled_from(["", "s"]), st.sample
 ), st.sampled_from(["", "/", "?"]), paths)  # fmt: skip
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(urls, st.booleans())
 @example("http://h/%%34%31", False)
 @example("http://h/%2%35%34%31", False)

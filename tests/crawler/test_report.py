@@ -27,6 +27,7 @@ from tests.crawler.made import START, Made
 from tests.crawler.site import html, urlset
 from tests.faults.server import Call, Site, by_path, in_thread
 from tests.faults.server import page as answer
+from tests.sizes import size
 
 
 def read(place: str | Path, crawl: int | None = None, **options: Any) -> Report:
@@ -521,8 +522,10 @@ def lengthy(place: Path, number: int) -> None:
     crawl.write("finished")
 
 
-@pytest.mark.parametrize("number", [5_000, pytest.param(100_000, marks=pytest.mark.soak)])
-def test_a_long_crawl_has_a_short_report(tmp_path: Path, number: int) -> None:
+@pytest.mark.long
+def test_a_long_crawl_has_a_short_report(tmp_path: Path) -> None:
+    """However many pages it has."""
+    number = size("REPORT_PAGES")
     lengthy(tmp_path / "a.db", number)
     found = read(tmp_path / "a.db")
     assert found.proof.decisions == number

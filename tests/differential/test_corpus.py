@@ -1,6 +1,5 @@
 """Both engines give one answer for every file of the corpus of real ones."""
 
-import os
 import random
 import re
 
@@ -18,17 +17,19 @@ from tests.differential.test_engines import (
     plain_urls,
 )
 from tests.shared import corpus, needs_shared
+from tests.sizes import size
 
 pytestmark = [needs_kernel, needs_shared]
 
-EVERY = int(os.environ.get("DIFFERENTIAL_CORPUS_EVERY", "3"))
-"""A dialect reads every third file, so that two dialects read each."""
+EVERY = size("CORPUS_STEP")
+"""A dialect reads one file in so many, each dialect others."""
 URLS = 12
 
 _PATTERNS = re.compile(rb"allow[ \t]*:[ \t]*([^\s#]+)", re.IGNORECASE).findall
 _NAMES = re.compile(rb"user-agent[ \t]*:[ \t]*([^\s#]+)", re.IGNORECASE).findall
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dialect", OWN, ids=lambda dialect: dialect.name)
 def test_both_engines_give_one_answer_for_real_files(dialect: Dialect) -> None:
     """For agents that a file names and for others, and URLs made from the file's own rules."""

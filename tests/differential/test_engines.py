@@ -1,17 +1,13 @@
 """Both engines give one answer: the plain one says what it is, the compiled one has to agree.
 
-`DIFFERENTIAL_SEED` repeats a run. `DIFFERENTIAL_PAIRS` is how many pairs of a rule set and a path a
-run compares, for the dialects of the package together; `DIFFERENTIAL_EXAMPLES` is how many examples
-hypothesis tries. Runs under a sanitizer ask for fewer.
+`DIFFERENTIAL_SEED` repeats a run. `TEST_PAIRS` is how many pairs of a rule set and a path a run
+compares, for the dialects of the package together. Runs under a sanitizer ask for fewer.
 """
 
-import os
-import random
 import subprocess
 import sys
 import threading
 import time
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -28,25 +24,16 @@ from manners.robots import agents, dialects, matcher, patterns
 from manners.robots.dialects import Dialect
 from manners.robots.matcher import CompiledMatcher, PlainMatcher
 from tests.differential.generate import Case, cases
+from tests.sizes import examples, seed, size
 
 needs_kernel = pytest.mark.skipif(
     _compiled.kernel is None, reason="the compiled kernel is not built, or MANNERS_PURE is set"
 )
 pytestmark = needs_kernel
 
-PAIRS = int(os.environ.get("DIFFERENTIAL_PAIRS", "240000"))
-EXAMPLES = int(os.environ.get("DIFFERENTIAL_EXAMPLES", "2000"))
-
-
-def _seed() -> int:
-    """The one asked for, else one that all processes of a parallel run share, else a new one."""
-    if "DIFFERENTIAL_SEED" in os.environ:
-        return int(os.environ["DIFFERENTIAL_SEED"])
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
-    return zlib.crc32(run.encode()) if run else random.SystemRandom().randrange(2**32)
-
-
-SEED = _seed()
+PAIRS = size("PAIRS")
+EXAMPLES = examples(2_000)
+SEED = seed("DIFFERENTIAL_SEED")
 
 
 # The dialects: those of the package, and others made of the same fields, for the ways through the
@@ -251,6 +238,7 @@ def compare(dialect: Dialect, pairs: int, seed: int = SEED) -> tuple[int, str | 
 # The tests.
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dialect", OWN, ids=lambda dialect: dialect.name)
 def test_both_engines_give_one_answer(dialect: Dialect, capsys: pytest.CaptureFixture[str]) -> None:
     """Verdict, rule and line are the same for every file and URL that the generator thinks of."""
@@ -261,6 +249,7 @@ def test_both_engines_give_one_answer(dialect: Dialect, capsys: pytest.CaptureFi
     assert compared >= PAIRS // len(OWN)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dialect", MADE, ids=lambda dialect: dialect.name)
 def test_both_engines_give_one_answer_in_a_dialect_of_a_users_own(dialect: Dialect) -> None:
     """A dialect with changed fields takes other ways through the kernel, to the same answers."""

@@ -1,7 +1,8 @@
-"""The comparison finds what it is for: four bugs, planted in the kernel one at a time.
+"""The comparison finds what it is for: bugs, planted in one engine at a time.
 
-The kernel is translated to C once and compiled with each bug in a folder of its own; another
-process loads the result in place of the installed kernel.
+In `make test` in the plain engine; in `make check` and `make soak` in the kernel, which is
+translated to C once and compiled with each bug in a folder of its own; another process loads the
+result in place of the installed kernel.
 """
 
 import importlib.util
@@ -18,18 +19,19 @@ from typing import Any
 
 import pytest
 
-from tests.differential.test_engines import OWN, PAIRS, SEED
+from manners.robots import dialects, patterns
+from tests.differential.test_engines import OWN, PAIRS, SEED, compare, needs_kernel
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "manners" / "robots" / "_kernel.pyx"
 LINKER = shlex.split(sysconfig.get_config_var("LDSHARED") or "")
 
-pytestmark = [
-    pytest.mark.skipif(
-        importlib.util.find_spec("Cython") is None, reason="Cython is not installed"
-    ),
-    pytest.mark.skipif(not LINKER or shutil.which(LINKER[0]) is None, reason="no C compiler"),
-]
+needs_cython = pytest.mark.skipif(
+    importlib.util.find_spec("Cython") is None, reason="Cython is not installed"
+)
+needs_compiler = pytest.mark.skipif(
+    not LINKER or shutil.which(LINKER[0]) is None, reason="no C compiler"
+)
 
 BUGS = {"none": -1, "tie rule": 1, "anchor": 2, "inheritance": 3, "gram de-duplication": 4}
 """-1 plants nothing and counts how often a rule with `*` is tried."""
@@ -100,6 +102,31 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return to_c(tmp_path_factory.mktemp("kernel"))
 
 
+def _no_anchor(pattern: str, wildcards: bool) -> Any:
+    literal, pieces, _ = _SPLIT(pattern, wildcards)
+    return literal, pieces, None
+
+
+def _last_line_wins(rules: Any, dialect: Any) -> Any:
+    return [*reversed(list(rules))] if dialect.name == "rfc9309" else _RANKED(rules, dialect)
+
+
+_SPLIT, _RANKED = patterns._split, patterns._ranked
+PLAIN_BUGS: dict[str, Any] = {"_split": _no_anchor, "_ranked": _last_line_wins}
+
+
+@needs_kernel
+@pytest.mark.parametrize("name", PLAIN_BUGS)
+def test_a_bug_of_the_plain_engine_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An engine with a bug differs from the other one, which has none."""
+    monkeypatch.setattr(patterns, name, PLAIN_BUGS[name])
+    _, found = compare(dialects.get("rfc9309"), 4_000)
+    assert found is not None
+
+
+@needs_cython
+@needs_compiler
+@pytest.mark.soak(small="test_a_bug_of_the_plain_engine_is_found")
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_planted_bug_is_found(bug: str, source: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A kernel with a bug differs from the plain engine, and one without does not.

@@ -23,6 +23,7 @@ from manners.evidence.chain import (
     verify,
 )
 from tests.evidence.drafts import chained, drafts
+from tests.sizes import examples
 
 # RFC 8785, appendix B: the bits of a double, and how it is written.
 RFC_NUMBERS = [
@@ -245,7 +246,7 @@ def test_a_changed_record_is_named(field: str, place: int) -> None:
     assert found(links) == [place + 1, *behind]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.data())
 def test_every_changed_character_is_found(data: st.DataObject) -> None:
     """One character for another, one more, one less: in any text of any record."""

@@ -27,6 +27,7 @@ from manners.evidence.replay import Replay
 from manners.evidence.store import EvidenceStore
 from tests.contracts.postgres import Postgres
 from tests.evidence.killed_process import BUGS, url
+from tests.sizes import seed, size
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 
@@ -35,15 +36,8 @@ PATIENCE = 30.0
 """Seconds in which something happens that has to; no promise depends on them."""
 
 
-def _seed() -> int:
-    """The one asked for, else one that all processes of a parallel run share, else a new one."""
-    if "KILLED_SEED" in os.environ:
-        return int(os.environ["KILLED_SEED"])
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
-    return zlib.crc32(run.encode()) if run else random.SystemRandom().randrange(2**32)
-
-
-SEED = _seed()
+SEED = seed("KILLED_SEED")
+KILLS = size("KILLS")
 
 
 # The server, which survives everything.
@@ -267,20 +261,13 @@ def kill_clients(folder: Path, times: int, seed: str, bug: str = "") -> tuple[in
         return len(server.pages), records + found
 
 
+@pytest.mark.long
 def test_a_client_may_be_killed_at_any_moment(tmp_path: Path) -> None:
     """Every request that left has its record; the store opens, is whole, and replays."""
-    requests, records = kill_clients(tmp_path, 50, f"file {SEED}")
+    requests, records = kill_clients(tmp_path, KILLS, f"file {SEED}")
     assert 0 < requests <= records["robots_allowed"]
     assert records["blocked_by_robots"] > 0
     assert records["blocked_by_exclusion"] > 0
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("part", range(10))
-def test_clients_are_killed_again_and_again(tmp_path: Path, part: int) -> None:
-    """Five hundred kills are like fifty."""
-    requests, records = kill_clients(tmp_path, 50, f"file {SEED} {part}")
-    assert 0 < requests <= records["robots_allowed"]
 
 
 @pytest.mark.parametrize("bug", [bug.__name__ for bug in BUGS])
@@ -362,18 +349,12 @@ def crash(database: Postgres, server: Server, place: str, first: int) -> None:
     until(lambda: len(server.pages) > seen + 100)  # the clients have found it again
 
 
+@pytest.mark.long
 def test_clients_that_share_a_database_may_be_killed(postgres: Postgres) -> None:
     """One after the other of four is killed and replaced: every request has its record."""
-    records = kill_one_of_four(postgres, 50, f"database {SEED}")
+    records = kill_one_of_four(postgres, KILLS, f"database {SEED}")
     assert records["robots_allowed"] > 0
     assert records["blocked_by_robots"] > 0
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("part", range(10))
-def test_clients_that_share_a_database_are_killed_again(postgres: Postgres, part: int) -> None:
-    """Five hundred kills are like fifty."""
-    assert kill_one_of_four(postgres, 50, f"database {SEED} {part}")["robots_allowed"] > 0
 
 
 def test_a_bug_would_be_found_in_a_database(postgres: Postgres) -> None:

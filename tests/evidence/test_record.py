@@ -36,6 +36,7 @@ from tests.evidence.drafts import (
     record,
     site,
 )
+from tests.sizes import examples
 
 CONTENT = {"allowed", "matchedRule", "crawlDelay", "timestamp"}
 METADATA = {
@@ -358,7 +359,7 @@ def test_hostile_rules_are_written_in_utf8(dialect: str, bad: bytes) -> None:
         assert made.snapshot.body == rules
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     st.text(st.characters(), max_size=8),
     st.text(st.characters(categories=["Cs", "Cc", "Lo"]), max_size=8),
@@ -423,7 +424,7 @@ def known_site(host: str, body: bytes, charset: str, reply: str, at: float) -> S
     return replace(found, outcome=found.outcome.but(url=host + "/robots.txt"))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(SITES, min_size=1, max_size=4),
     st.lists(

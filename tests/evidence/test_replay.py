@@ -19,6 +19,7 @@ from manners.robots import dialects
 from tests.cache.steps import DAY, DOWN, GONE, SAME, START, TIMEOUT, Step, after
 from tests.evidence.drafts import NOW, RULES, clerk, draft, file, record, site, snapshots
 from tests.retrieval.scripted import PROFILES, moved
+from tests.sizes import examples
 
 HOST = "https://example.com"
 AGENT = "MyBot/1.0 (+https://example.com/bot)"
@@ -116,7 +117,7 @@ def test_every_agent_is_asked_for_again(agent: str) -> None:
         assert [replay.again(record(each)) for each in made] == [None] * len(made)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.sampled_from(dialects.names()),
     st.binary(max_size=60),
@@ -402,7 +403,7 @@ NAMES = sorted(record(BLOCKED).metadata)
 OUTCOME = sorted(record(BLOCKED).metadata["outcome"])
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     st.dictionaries(st.sampled_from(NAMES), JUNK, max_size=3),
     st.dictionaries(st.sampled_from(OUTCOME), JUNK, max_size=3),

@@ -24,10 +24,11 @@ from tests.faults import faults
 from tests.faults.faults import FAMILIES, FILE, Fault, Means, moved, raw
 from tests.faults.play import LATE, ask, hurried, meant, play, run
 from tests.faults.server import Call, Handler, Site, by_address, in_thread, page
+from tests.sizes import size
 
 PROFILES = ("rfc9309", "open")
 ROOT = Path(__file__).parents[2]
-soak = pytest.mark.soak
+TIMES = size("FAULTS")
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -48,22 +49,22 @@ def test_every_status_has_its_outcome(profile: str) -> None:
     run(lambda: play(hurried(profile), faults.STATUSES))
 
 
-@soak
+@pytest.mark.soak(small="test_every_fault_has_its_outcome")
 @pytest.mark.parametrize("profile", ["rfc9309", "google", "open"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_fault_again_and_again(family: str, profile: str) -> None:
-    """The twentieth time is like the first, in every profile."""
-    run(lambda: play(hurried(profile), FAMILIES[family], times=20))
+    """The last time is like the first, in every profile."""
+    run(lambda: play(hurried(profile), FAMILIES[family], times=TIMES))
 
 
-@soak
+@pytest.mark.soak(small="test_every_status_has_its_outcome")
 @pytest.mark.parametrize("profile", ["rfc9309", "google", "open"])
 def test_every_status_in_every_profile(profile: str) -> None:
-    """Every status from 200 to 599 means what the table says, twenty times over."""
-    run(lambda: play(hurried(profile), faults.STATUSES, times=20))
+    """Every status from 200 to 599 means what the table says, many times over."""
+    run(lambda: play(hurried(profile), faults.STATUSES, times=TIMES))
 
 
-@soak
+@pytest.mark.soak(small="test_every_fault_has_its_outcome")
 @pytest.mark.parametrize("profile", ["rfc9309", "google", "open"])
 def test_every_redirect_in_every_profile(profile: str) -> None:
     """Every chain, way and status of redirects ends where the table says."""
@@ -369,7 +370,17 @@ def test_a_host_that_is_not_there_is_unreachable(
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux")
 @pytest.mark.parametrize(
-    "profile", ["rfc9309", pytest.param("google", marks=soak), pytest.param("open", marks=soak)]
+    "profile",
+    [
+        "rfc9309",
+        *(
+            pytest.param(
+                each,
+                marks=pytest.mark.soak(small="test_bombs_and_endless_bodies_take_little_memory"),
+            )
+            for each in ("google", "open")
+        ),
+    ],
 )
 def test_bombs_and_endless_bodies_take_little_memory(profile: str) -> None:
     """Whatever is sent, no more than a few megabytes of it are held."""

@@ -20,6 +20,7 @@ from manners.urls import origin
 from tests.faults.faults import FILE, PLAIN, WHOLE, chunked, encoded, headed
 from tests.faults.play import hurried
 from tests.faults.server import Call, Site
+from tests.sizes import size
 
 ANSWERS = (
     *(WHOLE, PLAIN + b"\r\n" + FILE, chunked(FILE), chunked(FILE[:7], FILE[7:])),
@@ -141,14 +142,8 @@ def play(profile: str, examples: int) -> None:
         assert not site.failures
 
 
-@pytest.mark.parametrize("profile", ["rfc9309", "open"])
+@pytest.mark.long
+@pytest.mark.parametrize("profile", ["rfc9309", "google", "open"])
 def test_whatever_comes_back_is_answered(profile: str) -> None:
     """Any bytes at all give an outcome, and a verdict that the profile has for it."""
-    play(profile, 500)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("profile", ["rfc9309", "google", "open"])
-def test_whatever_comes_back_is_answered_at_length(profile: str) -> None:
-    """Any bytes at all give an outcome, tens of thousands of times."""
-    play(profile, 20_000)
+    play(profile, size("ANSWERS"))

@@ -11,6 +11,7 @@ from tests.faults.faults import FILE, raw
 from tests.faults.memory import anew, peak
 from tests.faults.play import descriptors, run
 from tests.faults.server import Call, Site, page
+from tests.sizes import size
 
 AT_A_TIME = 256
 """Connections that a client may have open."""
@@ -31,9 +32,10 @@ async def answer(call: Call) -> None:
         await OTHERS[place // 10 % len(OTHERS)](call)
 
 
-@pytest.mark.parametrize("count", [500, pytest.param(10_000, marks=pytest.mark.soak)])
-def test_many_origins_share_a_bounded_client(count: int) -> None:
+@pytest.mark.long
+def test_many_origins_share_a_bounded_client() -> None:
     """However many sites are asked for, connections, descriptors and entries stay within bounds."""
+    count = size("ORIGINS")
     weighs = Path("/proc/self/clear_refs").exists()
 
     async def work() -> list[str]:

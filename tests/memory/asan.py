@@ -22,11 +22,7 @@ TESTS = [
     *("tests/differential/test_engines.py", "tests/differential/test_corpus.py"),
     "tests/compat/test_arrow.py",
 ]
-BUDGET = {
-    "DIFFERENTIAL_PAIRS": "60000",
-    "DIFFERENTIAL_EXAMPLES": "500",
-    "DIFFERENTIAL_CORPUS_EVERY": "6",
-}
+BUDGET = {"TEST_PAIRS": "60000", "TEST_EXAMPLES": "25", "TEST_CORPUS_STEP": "6"}
 """The sanitizers make everything several times slower."""
 
 REPORT = re.compile(r"(?:Address|UndefinedBehavior)Sanitizer|runtime error:").search

@@ -15,6 +15,7 @@ from manners.politeness.backends.memory import MemoryBackend
 from manners.politeness.gate import Gate
 from manners.politeness.schedule import Pace
 from tests.politeness.skipping import START, now, run
+from tests.sizes import examples
 
 HOST, OTHER = "example.com", "other.example"
 
@@ -504,7 +505,7 @@ STORIES = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(STORIES, st.integers(1, 3))
 def test_whatever_happens_nobody_is_forgotten(
     story: list[tuple[float, float, float | None]], slots: int

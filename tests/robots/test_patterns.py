@@ -13,6 +13,7 @@ from manners import Rule
 from manners._text import to_bytes
 from manners.robots import dialects, patterns
 from manners.robots.patterns import RuleSet
+from tests.sizes import examples
 
 NASTY = "/ab*$%"
 RFC = dialects.get("rfc9309")
@@ -55,7 +56,7 @@ def rule_lists(alphabet: str, most: int) -> st.SearchStrategy[list[Rule]]:
 @given(rule_lists("/ab*$", 12), st.text("/ab$", max_size=12))
 @example([Rule(False, "/abc", 1), Rule(True, "/a***", 2)], "bc")
 @example([Rule(False, "/*a*ab$", 1)], "aab")
-@settings(max_examples=1_000)
+@settings(max_examples=examples(1_000))
 def test_the_matcher_agrees_with_the_oracle(rules: list[Rule], rest: str) -> None:
     """Whatever the rules, the one that decides is the one the RFC names."""
     assert best(rules, "/" + rest) == decide(rules, "/" + rest)
@@ -80,7 +81,7 @@ def test_large_rule_sets_agree_with_the_oracle(count: int) -> None:
 
 
 @given(st.text(NASTY, max_size=12))
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_one_pattern_agrees_with_the_oracle(pattern: str) -> None:
     """A rule alone matches what its pattern says, also in other dialects with wildcards."""
     for path in ("/", "/a", "/ab", "/a$", "/aab/b", "/%", "/b*a"):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from manners.sitemaps.gunzip import Gunzip
 from tests.sitemaps.reading import loc, pieces, read, urlset
+from tests.sizes import examples
 
 LOCATIONS = [f"https://example.com/{number}" for number in range(200)]
 BODY = urlset(*map(loc, LOCATIONS))
@@ -110,7 +111,7 @@ def test_members_are_numbered() -> None:
     assert found.words[0] == "bad-gzip"
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.binary(max_size=3_000), st.lists(st.integers(0, 300), max_size=5), st.integers(0, 9))
 def test_it_is_what_zlib_says(data: bytes, cuts: list[int], level: int) -> None:
     """In any pieces, the result is that of decompressing in one go."""

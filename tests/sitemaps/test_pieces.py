@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from manners.sitemaps import markup, parser
 from tests.sitemaps.reading import Read, loc, pieces, read, urlset
+from tests.sizes import examples
 
 A, B = "https://example.com/a", "https://example.com/b"
 FILES = {
@@ -78,7 +79,7 @@ def test_blocks_of_any_size_are_one_file(name: str, size: int) -> None:
     assert in_blocks_of(size, FILES[name]) == read(FILES[name])
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(jumbles, st.lists(st.integers(0, 400), max_size=4), st.sampled_from([1, 2, 3, 9, 50]))
 @example(b"<urlset><url>&lt<url><loc>https://example.com/a</loc></url>", [], 1)
 @example(b"<urlset><!--->", [], 3)
@@ -95,7 +96,7 @@ def test_any_jumble_is_the_same_in_any_pieces(body: bytes, cuts: list[int], size
     assert whole.problems or blocks == whole
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(jumbles)
 @example(b"<urlset>" + b"<url><loc>https://example.com/p</loc></url>\r" * 2)
 @example(b"<urlset><url><loc>https://example.com/p</loc></url><?xml <url></url>?>")
@@ -106,7 +107,7 @@ def test_the_short_way_finds_what_the_long_one_does(body: bytes) -> None:
         assert read(body) == short
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.binary(max_size=300), st.lists(st.integers(0, 300), max_size=3))
 @example(b"\x1f\x8b\x08\0\0\0\0\0\0\0\0\0", [])
 @example(b"<\0?\0", [1])
@@ -139,7 +140,7 @@ def test_a_cut_file_gives_a_prefix(name: str) -> None:
             assert found.urls == whole[: len(found.urls)], cut
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(jumbles, st.integers(0, 400))
 def test_any_cut_jumble_gives_a_prefix(body: bytes, cut: int) -> None:
     """What follows takes nothing back."""

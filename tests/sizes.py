@@ -1,0 +1,72 @@
+"""How large the long tests are: small in `make test`, larger in `make check` and `make soak`.
+
+`TEST_SIZE` says which column of the table counts: `test`, `check` or `soak`. Each row can be set by
+itself, by an environment variable with `TEST_` before its name:
+
+    make soak TEST_KILLS=5000 TEST_FLEET_SECONDS=3600
+
+Tests that read a row are marked `long`: `make check` and `make soak` run them again, with the sizes
+of their columns. Tests marked `soak` run only there; the mark names the test with the small form.
+"""
+
+import os
+import random
+import zlib
+
+COLUMNS = ("test", "check", "soak")
+TABLE: dict[str, tuple[int, int, int]] = {
+    # Seconds, in real time, for which a fleet of clients asks its hosts.
+    "FLEET_SECONDS": (5, 15, 300),
+    "FLEET_HOSTS": (10, 50, 50),
+    # Processes ended with SIGKILL in one test: clients that write evidence; crawls; writers of a
+    # cache.
+    "KILLS": (10, 50, 500),
+    "CRAWL_KILLS": (1, 5, 25),
+    "CACHE_KILLS": (10, 30, 300),
+    # Pages of a generated site whose truth is known.
+    "CRAWL_PAGES": (500, 5_000, 50_000),
+    # Pages of a crawl whose report is looked at.
+    "REPORT_PAGES": (2_000, 10_000, 100_000),
+    # Pairs of a rule set and a path on which both engines are compared.
+    "PAIRS": (24_000, 240_000, 2_400_000),
+    # Examples of hypothesis, in per cent of the number that a test names.
+    "EXAMPLES": (20, 100, 1_000),
+    # Answers of a server, damaged on the way.
+    "ANSWERS": (100, 500, 20_000),
+    # How often each fault of a server is played.
+    "FAULTS": (1, 1, 20),
+    # Origins whose robots.txt are asked for at once.
+    "ORIGINS": (500, 1_000, 10_000),
+    # Of the corpus, a dialect reads one file in so many: fewer is more.
+    "CORPUS_STEP": (15, 3, 1),
+}
+"""Each row: its sizes in `make test`, `make check` and `make soak`."""
+
+SIZE = os.environ.get("TEST_SIZE", "test")
+if SIZE not in COLUMNS:
+    raise ValueError(f"TEST_SIZE={SIZE!r}: one of {', '.join(COLUMNS)}")
+
+
+def size(name: str) -> int:
+    """What a row says for this run."""
+    told = os.environ.get(f"TEST_{name}")
+    return TABLE[name][COLUMNS.index(SIZE)] if told is None else int(told)
+
+
+def examples(usual: int) -> int:
+    """How many examples hypothesis tries where a test usually has so many."""
+    return max(usual * size("EXAMPLES") // 100, 5)
+
+
+def seed(name: str) -> int:
+    """What a test draws from: the variable of this name, which a failure prints, to repeat a run.
+
+    Without it `make test` and `make check` begin with the same each time, so that a change is not
+    blamed for what chance finds; `make soak` tries something new, and all its processes the same.
+    """
+    if name in os.environ:
+        return int(os.environ[name])
+    if SIZE != "soak":
+        return 1
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
+    return zlib.crc32(run.encode()) if run else random.SystemRandom().randrange(2**32)
