@@ -20,12 +20,9 @@ REFUSED = tuple(
         "169.254.0.0/16",  # link-local (RFC 3927), and the metadata services of clouds
         "172.16.0.0/12",  # private (RFC 1918)
         "192.0.0.0/24",  # protocol assignments (RFC 6890)
-        "192.0.2.0/24",  # documentation (RFC 5737)
         "192.88.99.0/24",  # the relay of 6to4 that is nearest (RFC 7526: deprecated)
         "192.168.0.0/16",  # private (RFC 1918)
         "198.18.0.0/15",  # benchmarks (RFC 2544)
-        "198.51.100.0/24",  # documentation (RFC 5737)
-        "203.0.113.0/24",  # documentation (RFC 5737)
         "224.0.0.0/4",  # multicast (RFC 5771)
         "240.0.0.0/4",  # reserved (RFC 1112), and broadcast
         "::/128",  # unspecified (RFC 4291)
