@@ -321,7 +321,7 @@ class AsyncClient:
             if known.holds(url, self.robots.changes, time.time()):
                 site, policy = known.site, known.policy
             else:
-                site = self.robots.remembered(url) or await self._site(url)
+                site = self.robots._remembered(url) or await self._site(url)
                 policy = site.robots.policy(self._own_name)
                 known.hold(url, site, policy, self.robots.changes)
             if site.everything is None:
@@ -509,6 +509,7 @@ class Client:
         politeness: str | Backend | None = None,
         evidence: "str | Path | EvidenceStore | None" = None,
         on_decision: Callable[[Verdict], None] | None = None,
+        draw: Callable[[], float] = random.random,
         **changes: Any,
     ) -> None:
         self._client = AsyncClient(
@@ -518,10 +519,11 @@ class Client:
             politeness=politeness,
             evidence=evidence,
             on_decision=on_decision,
+            draw=draw,
             **changes,
         )
         portal.close_behind(self, self._client._http.close)
-        self.robots = RobotsCache.over(self._client.robots)
+        self.robots = RobotsCache._over(self._client.robots)
         """The robots.txt files that verdicts rest on."""
         self.settings, self.agent = self._client.settings, self._client.agent
         self.budget, self.evidence = budget, self._client.evidence
@@ -536,31 +538,65 @@ class Client:
         return self.check(url).allowed
 
     def get(
-        self, url: str, headers: Mapping[str, str] = _NONE, *, since: Page | None = None
+        self,
+        url: str,
+        headers: Mapping[str, str] = _NONE,
+        *,
+        since: Page | None = None,
+        must_include: bool = True,
     ) -> Page:
-        """Fetch a page; with `since`, only if it is not as it was then."""
-        return portal.run(self._client.get(url, headers, since=since))
+        """Fetch a page; with `since`, only if it is not as it was then.
+
+        With `must_include=False`, inclusions of the settings do not count: the page was named.
+        """
+        return portal.run(self._client.get(url, headers, since=since, must_include=must_include))
 
     def head(self, url: str, headers: Mapping[str, str] = _NONE) -> Page:
         """Fetch what is said about a page, without the page."""
         return portal.run(self._client.head(url, headers))
 
     @contextmanager
-    def stream(self, url: str, headers: Mapping[str, str] = _NONE) -> Iterator["BlockingStream"]:
-        """Fetch a page piece by piece; its slot is held, and renewed, until the end."""
-        opened = _Opened(self._client.stream(url, headers))
+    def stream(
+        self,
+        url: str,
+        headers: Mapping[str, str] = _NONE,
+        *,
+        max_bytes: int | None = None,
+        is_page: bool = True,
+    ) -> Iterator["BlockingStream"]:
+        """Fetch a page piece by piece; its slot is held, and renewed, until the end.
+
+        `max_bytes` limits what is read of it, instead of the settings. With `is_page=False`, as for
+        a sitemap, it takes nothing of the budget and need not be included.
+        """
+        opened = _Opened(self._client.stream(url, headers, max_bytes=max_bytes, is_page=is_page))
         stream = portal.run(opened.enter())
         try:
             yield BlockingStream(stream)
         finally:
             portal.run(opened.leave())
 
-    def visit(self, url: str) -> BlockingVisit:
+    def pace_of(self, name: str) -> tuple[float, float]:
+        """The delay of a host, as far as it is known, and when it may be asked again."""
+        return portal.run(self._pace_of(name))
+
+    async def _pace_of(self, name: str) -> tuple[float, float]:
+        return self._client.pace_of(name)
+
+    def shut(self) -> None:
+        """Let nothing more start, and turn away whoever waits; what is under way goes on."""
+        portal.run(self._shut())
+
+    async def _shut(self) -> None:
+        self._client.shut()
+
+    def visit(self, url: str, *, slot: bool = True) -> BlockingVisit:
         """Wait for the turn of a request that somebody else sends: verdict, record, time, slot.
 
-        `Disallowed` is raised where it may not be made.
+        `Disallowed` is raised where it may not be made. With `slot=False` there is none: who has
+        slots and delays of its own keeps to `BlockingVisit.delay`.
         """
-        return BlockingVisit(portal.run(self._client.visit(url)))
+        return BlockingVisit(portal.run(self._client.visit(url, slot=slot)))
 
     def close(self) -> None:
         """Close what is open, and turn away whoever waits."""

@@ -19,7 +19,7 @@ is for requests of other programs, which have to be stopped.
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from manners._text import cut
 
@@ -33,6 +33,10 @@ class MannersError(Exception):
     >>> issubclass(InvalidURL, MannersError)
     True
     """
+
+    def __init__(self, *args: object) -> None:
+        # Not super(): in a class that `both` made, that would be the other library's.
+        Exception.__init__(self, *args)
 
 
 class InvalidURL(MannersError, ValueError):
@@ -81,6 +85,30 @@ class MissingExtra(MannersError, ImportError):
 
     def __str__(self) -> str:
         return f"{self.extra!r} needs {self.library!r}: pip install 'manners[{self.extra}]'"
+
+
+class Extra:
+    """A context manager for the imports of a part: what is missing is in the extra of this name.
+
+    Only the library of that name, and what this package needs itself, is looked for: where a
+    library is broken because something of its own is missing, installing the extra does not help.
+    """
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, MissingExtra):
+            raise MissingExtra(error.library, self._name) from None
+        if isinstance(error, ModuleNotFoundError) and error.name is not None:
+            library = error.name.partition(".")[0]
+            if library == self._name:
+                raise MissingExtra(library, self._name) from None
 
 
 class StoreError(MannersError):
@@ -207,3 +235,65 @@ class SlotLost(MannersError):
 
     def __str__(self) -> str:
         return f"the slot is lost, and the stream has to end: {self.args[0]}"
+
+
+_Error = TypeVar("_Error", bound=MannersError)
+_both: dict[tuple[type, type], type[Any]] = {}
+
+
+def both(own: type[_Error], kind: type[Exception]) -> type[_Error]:
+    """An error class of ours that is also one of another library's, so that both are caught.
+
+    >>> issubclass(both(SlotTimeout, OSError), OSError)
+    True
+    """
+    if (own, kind) not in _both:
+        _both[own, kind] = _joined(own, kind)
+    return _both[own, kind]
+
+
+def _joined(own: type[_Error], kind: type[Exception]) -> type[_Error]:
+    def __init__(self: Any, *args: object, **theirs: Any) -> None:  # noqa: N807
+        kind.__init__(self, "", **theirs)
+        own.__init__(self, *args)
+
+    def __reduce__(self: Any) -> tuple[Any, ...]:  # noqa: N807
+        return _unpickled, (own, kind, self.args), self.__dict__
+
+    parts = {
+        "__doc__": own.__doc__,
+        "__init__": __init__,
+        "__module__": own.__module__,
+        "__qualname__": own.__qualname__,
+        "__reduce__": __reduce__,
+    }
+    return type(own.__name__, (own, kind), parts)
+
+
+def _unpickled(
+    own: type[MannersError], kind: type[Exception], args: tuple[object, ...]
+) -> MannersError:
+    return both(own, kind)(*args)
+
+
+class RaisedAs:
+    """A context manager: errors of ours that leave it are also errors of another library's kind.
+
+    `theirs` is what that library's errors are made with, the request for example. A part that is
+    not installed is no error of a request, and stays what it is.
+    """
+
+    __slots__ = ("_kind", "_theirs")
+
+    def __init__(self, kind: type[Exception], **theirs: Any) -> None:
+        self._kind, self._theirs = kind, theirs
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
+        if not isinstance(error, MannersError) or isinstance(error, (self._kind, MissingExtra)):
+            return
+        made: Any = both(type(error), self._kind)
+        raised: MannersError = made(*error.args, **self._theirs)
+        raise raised.with_traceback(error.__traceback__) from error.__cause__

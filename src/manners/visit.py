@@ -104,8 +104,15 @@ class BlockingVisit:
 
     def __init__(self, visit: Visit) -> None:
         self._visit = visit
+        self.name = visit.name
+        """The host."""
         self._reply: tuple[int, float] | None = None
         self._is_over = False
+
+    @property
+    def delay(self) -> float:
+        """Seconds from one request to the next that the host's robots.txt files ask for."""
+        return self._visit.delay
 
     def replied(self, status: int, headers: Mapping[str, str]) -> None:
         """Keep to what a reply says about the host. Names of headers are found in lower case."""

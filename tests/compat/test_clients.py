@@ -935,15 +935,22 @@ def test_a_lease_is_renewed_as_long_as_there_is_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("library", "extra"), [("httpx", "httpx"), ("requests", "requests"), ("aiohttp", "crawl")]
+    ("extra", "library"),
+    [
+        ("httpx", "httpx"),
+        ("requests", "requests"),
+        ("aiohttp", "aiohttp"),
+        ("httpx", "aiohttp"),
+        ("requests", "msgspec"),
+    ],
 )
-def test_without_the_library_the_error_says_what_to_install(library: str, extra: str) -> None:
-    """It is a MannersError and an ImportError, and carries the command."""
+def test_without_a_library_the_error_says_what_to_install(extra: str, library: str) -> None:
+    """The extra of the drop-in, whose library is missing or one that our own client needs."""
     script = NO_SUCH_MODULE.format(absent=library)
     script += f"""
 import manners
 try:
-    import manners.compat.{library}
+    import manners.compat.{extra}
 except manners.MissingExtra as error:
     print(error)
 """

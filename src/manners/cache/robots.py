@@ -167,7 +167,7 @@ class AsyncRobotsCache:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def fresh(self, site: str, now: float) -> Held | None:
+    def _fresh(self, site: str, now: float) -> Held | None:
         """What is held of an origin and still good; from any thread."""
         held = self._memory.get(site)
         if held is None or now >= held.fresh_until:
@@ -175,7 +175,7 @@ class AsyncRobotsCache:
         self._counts.hits += 1
         return held
 
-    def remembered(self, url: str) -> Site | None:
+    def _remembered(self, url: str) -> Site | None:
         """What is known of a site, where that needs no waiting; in the cache's own loop."""
         site, now = origin(url), self._now()
         held = self._memory.get(site)
@@ -183,22 +183,22 @@ class AsyncRobotsCache:
             return None
         self._counts.hits += 1
         if now >= held.refresh_at:
-            self.refresh(site)
+            self._refresh(site)
         return held.at(now)
 
     async def _held(self, url: str) -> Held:
         site, now = origin(url), self._now()
-        held = self.fresh(site, now)
+        held = self._fresh(site, now)
         if held is not None:
             if now >= held.refresh_at:
-                self.refresh(site)
+                self._refresh(site)
             return held
         self._counts.misses += 1
         # Whoever asks while the site is being asked waits for the same answer, and may stop
         # waiting without taking it from the others.
-        return await asyncio.shield(self.refresh(site) or self._flights[site])
+        return await asyncio.shield(self._refresh(site) or self._flights[site])
 
-    def refresh(self, site: str) -> "asyncio.Task[Held] | None":
+    def _refresh(self, site: str) -> "asyncio.Task[Held] | None":
         """Ask a site again, unless it is being asked."""
         self._enter()
         if site in self._flights:
@@ -356,7 +356,7 @@ class RobotsCache:
             portal.close_behind(self, self._cache._http.close)
 
     @classmethod
-    def over(cls, cache: AsyncRobotsCache) -> "RobotsCache":
+    def _over(cls, cache: AsyncRobotsCache) -> "RobotsCache":
         """A blocking face of a cache that lives in the portal's loop."""
         made = cls.__new__(cls)
         made._cache, made._now = cache, cache._now
@@ -408,9 +408,9 @@ class RobotsCache:
 
     def _remembered(self, url: str) -> Held | None:
         site, now = origin(url), self._now()
-        held = self._cache.fresh(site, now)
+        held = self._cache._fresh(site, now)
         if held is not None and now >= held.refresh_at:
-            portal.call(self._cache.refresh, site)
+            portal.call(self._cache._refresh, site)
         return held
 
 

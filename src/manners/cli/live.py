@@ -79,5 +79,5 @@ def _read(
 
 def _ask(url: str, cache: "AsyncRobotsCache") -> "Site | Future[Site]":
     now = time.time()
-    held = cache.fresh(origin(url), now)
+    held = cache._fresh(origin(url), now)
     return held.at(now) if held else portal.submit(cache.get(url))

@@ -6,17 +6,20 @@ aiohttp.ClientSession(middlewares=[PoliteMiddleware("MyBot/1.0 (+https://example
 import asyncio
 from typing import Any, Self
 
-from manners.client import AsyncClient
-from manners.errors import MissingExtra
-from manners.settings import Settings
-from manners.visit import Visit, has_no_body, judged
+from manners import errors
 
-try:
-    from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
-except ModuleNotFoundError as error:
-    if error.name != "aiohttp":
-        raise
-    raise MissingExtra("aiohttp", "crawl") from None
+with errors.Extra("aiohttp"):
+    from aiohttp import ClientError, ClientHandlerType, ClientRequest, ClientResponse
+
+    from manners.client import AsyncClient
+    from manners.settings import Settings
+    from manners.visit import Visit, has_no_body, judged
+
+# Not a ClientConnectionError, which is what programs retry.
+Disallowed = errors.both(errors.Disallowed, ClientError)
+"""What a request that is not allowed ends in: `manners.Disallowed`, and an error of aiohttp."""
+
+_raised_as = errors.RaisedAs(ClientError)
 
 
 class PoliteMiddleware:
@@ -39,11 +42,13 @@ class PoliteMiddleware:
     async def __call__(self, request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
         """Send a request when it is time for it."""
         url = judged(str(request.url), request.headers.get("Host"))
-        visit = await self.client.visit(url)
+        with _raised_as:
+            visit = await self.client.visit(url)
         try:
             response = await handler(request)
             try:
-                await visit.replied(response.status, response.headers)
+                with _raised_as:
+                    await visit.replied(response.status, response.headers)
             except BaseException:
                 response.close()
                 raise

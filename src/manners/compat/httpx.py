@@ -6,17 +6,18 @@ httpx.Client(transport=PoliteTransport("MyBot/1.0 (+https://example.com/bot)"))
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, cast
 
-from manners.client import AsyncClient, Client
-from manners.errors import MissingExtra
-from manners.settings import Settings
-from manners.visit import BlockingVisit, Visit, has_no_body, judged
+from manners import errors
 
-try:
+with errors.Extra("httpx"):
     import httpx
-except ModuleNotFoundError as error:
-    if error.name != "httpx":
-        raise
-    raise MissingExtra("httpx", "httpx") from None
+
+    from manners.client import AsyncClient, Client
+    from manners.settings import Settings
+    from manners.visit import BlockingVisit, Visit, has_no_body, judged
+
+# Not a TransportError, which is what programs retry.
+Disallowed = errors.both(errors.Disallowed, httpx.RequestError)
+"""What a request that is not allowed ends in: `manners.Disallowed`, and an error of httpx."""
 
 
 class PoliteTransport(httpx.BaseTransport):
@@ -39,15 +40,18 @@ class PoliteTransport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request when it is time for it."""
-        visit = self.client.visit(_judged(request))
+        raised_as = _raised_as(request)
+        with raised_as:
+            visit = self.client.visit(_judged(request))
         try:
             response = self._transport.handle_request(request)
         except BaseException:
             visit.leave()
             raise
-        body = _Body(cast(httpx.SyncByteStream, response.stream), visit)
+        body = _Body(cast(httpx.SyncByteStream, response.stream), visit, raised_as)
         try:
-            visit.replied(response.status_code, response.headers)
+            with raised_as:
+                visit.replied(response.status_code, response.headers)
         except BaseException:
             body.close()
             raise
@@ -66,13 +70,16 @@ class PoliteTransport(httpx.BaseTransport):
 class _Body(httpx.SyncByteStream):
     """A body whose request has its slot until it is closed, as httpx does when it is read."""
 
-    def __init__(self, stream: httpx.SyncByteStream, visit: BlockingVisit) -> None:
-        self._stream, self._visit = stream, visit
+    def __init__(
+        self, stream: httpx.SyncByteStream, visit: BlockingVisit, raised_as: errors.RaisedAs
+    ) -> None:
+        self._stream, self._visit, self._raised_as = stream, visit, raised_as
 
     def __iter__(self) -> Iterator[bytes]:
         for piece in self._stream:
             if self._visit.is_due:
-                self._visit.renew()
+                with self._raised_as:
+                    self._visit.renew()
             yield piece
 
     def close(self) -> None:
@@ -103,15 +110,18 @@ class AsyncPoliteTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request when it is time for it."""
-        visit = await self.client.visit(_judged(request))
+        raised_as = _raised_as(request)
+        with raised_as:
+            visit = await self.client.visit(_judged(request))
         try:
             response = await self._transport.handle_async_request(request)
         except BaseException:
             await visit.leave()
             raise
-        body = _AsyncBody(cast(httpx.AsyncByteStream, response.stream), visit)
+        body = _AsyncBody(cast(httpx.AsyncByteStream, response.stream), visit, raised_as)
         try:
-            await visit.replied(response.status_code, response.headers)
+            with raised_as:
+                await visit.replied(response.status_code, response.headers)
         except BaseException:
             await body.aclose()
             raise
@@ -130,13 +140,16 @@ class AsyncPoliteTransport(httpx.AsyncBaseTransport):
 class _AsyncBody(httpx.AsyncByteStream):
     """The same for async code."""
 
-    def __init__(self, stream: httpx.AsyncByteStream, visit: Visit) -> None:
-        self._stream, self._visit = stream, visit
+    def __init__(
+        self, stream: httpx.AsyncByteStream, visit: Visit, raised_as: errors.RaisedAs
+    ) -> None:
+        self._stream, self._visit, self._raised_as = stream, visit, raised_as
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for piece in self._stream:
             if self._visit.is_due:
-                await self._visit.renew()
+                with self._raised_as:
+                    await self._visit.renew()
             yield piece
 
     async def aclose(self) -> None:
@@ -144,6 +157,11 @@ class _AsyncBody(httpx.AsyncByteStream):
             await self._stream.aclose()
         finally:
             await self._visit.leave()
+
+
+def _raised_as(request: httpx.Request) -> errors.RaisedAs:
+    """What is ours, and stops a request, is an error of httpx as well."""
+    return errors.RaisedAs(httpx.RequestError, request=request)
 
 
 def _judged(request: httpx.Request) -> str:

@@ -9,19 +9,19 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from manners.client import Client
-from manners.errors import MissingExtra
-from manners.settings import Settings
-from manners.visit import BlockingVisit, has_no_body, judged
+from manners import errors
 
-try:
+with errors.Extra("requests"):
     import requests
     from requests.adapters import BaseAdapter, HTTPAdapter
     from urllib3.util import Retry
-except ModuleNotFoundError as error:
-    if error.name != "requests":
-        raise
-    raise MissingExtra("requests", "requests") from None
+
+    from manners.client import Client
+    from manners.settings import Settings
+    from manners.visit import BlockingVisit, has_no_body, judged
+
+Disallowed = errors.both(errors.Disallowed, requests.RequestException)
+"""What a request that is not allowed ends in: `manners.Disallowed`, and an error of requests."""
 
 
 class PoliteAdapter(BaseAdapter):
@@ -54,11 +54,14 @@ class PoliteAdapter(BaseAdapter):
         self, request: requests.PreparedRequest, *arguments: Any, **options: Any
     ) -> requests.Response:
         """Send a request when it is time for it."""
-        visit = self.client.visit(judged(request.url or "", request.headers.get("Host")))
+        raised_as = _raised_as(request)
+        with raised_as:
+            visit = self.client.visit(judged(request.url or "", request.headers.get("Host")))
         try:
             response = self._adapter.send(request, *arguments, **options)
             try:
-                visit.replied(response.status_code, response.headers)
+                with raised_as:
+                    visit.replied(response.status_code, response.headers)
             except BaseException:
                 response.close()
                 raise
@@ -77,6 +80,11 @@ class PoliteAdapter(BaseAdapter):
         """Close what is open, and turn away whoever waits."""
         self.client.close()
         self._adapter.close()
+
+
+def _raised_as(request: requests.PreparedRequest | None) -> errors.RaisedAs:
+    """What is ours, and stops a request, is an error of requests as well."""
+    return errors.RaisedAs(requests.RequestException, request=request)
 
 
 def _sends_again(retry: Retry) -> bool:
@@ -98,7 +106,8 @@ class _Held(requests.Response):
     _visit: BlockingVisit
 
     def iter_content(self, *arguments: Any, **options: Any) -> Iterator[Any]:
-        return _pieces(super().iter_content(*arguments, **options), self._visit)
+        pieces = super().iter_content(*arguments, **options)
+        return _pieces(pieces, self._visit, _raised_as(self.request))
 
     def close(self) -> None:
         try:
@@ -128,11 +137,14 @@ def _hold(response: requests.Response, visit: BlockingVisit) -> None:
     response._visit = visit  # type: ignore[attr-defined]
 
 
-def _pieces(pieces: Iterator[Any], visit: BlockingVisit) -> Iterator[Any]:
+def _pieces(
+    pieces: Iterator[Any], visit: BlockingVisit, raised_as: errors.RaisedAs
+) -> Iterator[Any]:
     try:
         for piece in pieces:
             if visit.is_due:
-                visit.renew()
+                with raised_as:
+                    visit.renew()
             yield piece
     except Exception:  # who only breaks off may read on
         visit.leave()

@@ -16,20 +16,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
 from manners._text import to_text
-from manners.errors import Disallowed, HostDeferred, MissingExtra
+from manners.errors import Disallowed, Extra, HostDeferred
 from manners.robots.policy import parse
 from manners.robots.verdict import Verdict
 
-try:
+with Extra("scrapy"):
     from scrapy import Request, signals
     from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
     from scrapy.exceptions import IgnoreRequest
     from scrapy.http import Response
     from scrapy.robotstxt import RobotParser
-except ModuleNotFoundError as error:
-    if error.name is None or error.name.partition(".")[0] != "scrapy":
-        raise
-    raise MissingExtra("scrapy", "scrapy") from None
 
 if TYPE_CHECKING:
     from scrapy.core.downloader import Slot
@@ -92,7 +88,8 @@ class MannersMiddleware:
     """
 
     def __init__(self, crawler: "Crawler") -> None:
-        from manners.client import AsyncClient  # the parser needs none
+        with Extra("scrapy"):
+            from manners.client import AsyncClient  # the parser needs none
 
         if not _has_asyncio():
             raise RuntimeError(f"manners needs asyncio: set TWISTED_REACTOR = {_ASYNCIO!r}")
