@@ -16,7 +16,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict
 from itertools import pairwise
@@ -26,6 +26,8 @@ from typing import Any
 from tests.faults.server import Handler, Site, Visit
 
 ROOT = Path(__file__).parents[2]
+STANDSTILL = 120.0
+"""Seconds after which a test has come to a standstill; none takes nearly as long."""
 BEAT = 0.005
 AFTERMATH = 0.04
 """Seconds that it takes to catch up after a standstill, and to notice it."""
@@ -39,10 +41,11 @@ Standstill = tuple[float, float]
 
 
 class Apart:
-    """A server somewhere else; its log is there when it has ended."""
+    """A server somewhere else; its log is there when it has ended, or when it is asked for."""
 
-    def __init__(self, ports: list[int]) -> None:
-        self.ports = ports
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+        self.ports: list[int] = json.loads(self._line())
         self.log: list[Visit] = []
         self.standstills: list[Standstill] = []
         self.standstills_of: dict[str, list[Standstill]] = {}
@@ -50,6 +53,23 @@ class Apart:
 
     def url(self, address: str = "127.0.0.1", path: str = "/", port: int = 0) -> str:
         return f"http://{address}:{self.ports[port]}{path}"
+
+    def wait_until(self, holds: Callable[[], object]) -> None:
+        """Look at the log again and again, until something holds of it."""
+        end = time.monotonic() + STANDSTILL
+        while True:
+            assert self._process.stdin is not None
+            self._process.stdin.write("\n")
+            self._process.stdin.flush()
+            self.log = [Visit(**each) for each in json.loads(self._line())]
+            if holds():
+                return
+            assert time.monotonic() < end, "it never held"
+            time.sleep(0.05)
+
+    def _line(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline()
 
     def at(self, address: str) -> list[Visit]:
         """The requests that one host has seen, on all ports, as they came."""
@@ -113,9 +133,7 @@ def apart(handler: str, ports: int = 1) -> Iterator[Apart]:
     with subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
-        assert process.stdout is not None
-        assert process.stdin is not None
-        site = Apart(json.loads(process.stdout.readline()))
+        site = Apart(process)
         try:
             yield site
         finally:
@@ -153,7 +171,8 @@ async def serve(handler: Handler, ports: int) -> None:
     standstills: list[Standstill] = []
     async with Site(handler, ports=ports) as site, steady(standstills):
         print(json.dumps(site.ports), flush=True)
-        await asyncio.to_thread(sys.stdin.read)
+        while await asyncio.to_thread(sys.stdin.readline):
+            print(json.dumps(list(map(asdict, site.log))), flush=True)
     told = {
         "log": list(map(asdict, site.log)),
         "failures": list(map(repr, site.failures)),

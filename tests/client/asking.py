@@ -66,9 +66,12 @@ async def until(holds: Callable[[], object], seconds: float = 20.0) -> None:
 
 
 async def keep_busy(
-    tasks: int, seconds: float, fetch: Callable[[int], Coroutine[Any, Any, object]], least: int = 0
+    tasks: int,
+    enough: Coroutine[Any, Any, object],
+    fetch: Callable[[int], Coroutine[Any, Any, object]],
+    least: int = 1,
 ) -> None:
-    """Let so many tasks fetch one page after the other, until the time is up.
+    """Let so many tasks fetch one page after the other, until it is enough.
 
     However slow the machine is, each of them has fetched at least so many by then.
     """
@@ -79,14 +82,15 @@ async def keep_busy(
             await fetch(number)
             done[number] += 1
 
-    async with asyncio.timeout(seconds + 2 * STANDSTILL):
-        running = [asyncio.create_task(one(number)) for number in range(tasks)]
-        await asyncio.wait(running, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
-        while min(done) < least and not any(task.done() for task in running):
-            await asyncio.sleep(0.05)
-        for task in running:
-            task.cancel()
-        results = await asyncio.gather(*running, return_exceptions=True)
+    running = [asyncio.create_task(one(number)) for number in range(tasks)]
+    ending = asyncio.create_task(enough)
+    await asyncio.wait([ending, *running], return_when=asyncio.FIRST_COMPLETED)
+    while min(done) < least and not any(task.done() for task in running):
+        await asyncio.sleep(0.05)
+    for task in running:
+        task.cancel()
+    results = await asyncio.gather(*running, return_exceptions=True)
+    ending.cancel()
     failed = [each for each in results if not isinstance(each, asyncio.CancelledError)]
     assert failed == []
 

@@ -1,13 +1,14 @@
 """Clients in processes of their own, which share their politeness.
 
     with apart("tests.client.hosts:mixed") as site:
-        with crew(4, site, valkey.url, hosts, 30.0) as workers:
+        with crew(4, site, valkey.url, hosts) as workers:
+            ...
             for worker in workers:
-                worker.join()
+                worker.end()
 
-Each keeps asking the same hosts, with two tasks for each of them, and goes on when the server that
-they share is away. When it stood still, or that server did, comes back to the site, and is allowed
-for in its `early`.
+Each keeps asking the same hosts until it is told to end, with two tasks for each of them, and goes
+on when the server that they share is away. When it stood still, or that server did, comes back to
+the site, and is allowed for in its `early`.
 """
 
 import asyncio
@@ -21,11 +22,9 @@ from typing import Any
 
 from manners._valkey import Server
 from manners.errors import PolitenessError
-from tests.client.apart import BEAT, ROOT, Apart, Standstill, steady
+from tests.client.apart import BEAT, ROOT, STANDSTILL, Apart, Standstill, steady
 from tests.client.asking import asking, keep_busy
 
-PATIENCE = 60
-"""Seconds that a process may take to start and to end; no promise depends on them."""
 PATHS = ("/", "/a")
 
 
@@ -33,7 +32,7 @@ class Worker:
     """A process that asks for pages, one of them after the other, with a task for each URL."""
 
     def __init__(self, name: str, site: Apart, told: dict[str, Any]) -> None:
-        self.name, self._site, self._seconds = name, site, told["seconds"]
+        self.name, self._site = name, site
         self.errors = 0
         """How often nobody knew whether a host may be asked."""
         self._process = subprocess.Popen(
@@ -54,11 +53,17 @@ class Worker:
         self._process.stdin.write("go\n")
         self._process.stdin.flush()
 
-    def join(self) -> None:
-        """Wait until it has ended, well."""
-        told, _ = self._process.communicate(timeout=self._seconds + 3 * PATIENCE)
+    def wait_for_error(self, since: float) -> None:
+        """Wait until it has found, later than at some moment, that nobody is there to ask."""
+        assert self._process.stdout is not None
+        while float(self._process.stdout.readline()) <= since:
+            pass
+
+    def end(self) -> None:
+        """Tell it to end, and wait until it has, well."""
+        told, _ = self._process.communicate("enough\n", timeout=STANDSTILL)
         assert self._process.returncode == 0
-        seen = json.loads(told)
+        seen = json.loads(told.splitlines()[-1])
         self.errors = seen["errors"]
         self._site.standstills_of[self.name] = list(map(tuple, seen["standstills"]))
 
@@ -71,13 +76,12 @@ class Worker:
 
 @contextmanager
 def crew(
-    number: int, site: Apart, politeness: str, hosts: list[str], seconds: float, /, **settings: Any
+    number: int, site: Apart, politeness: str, hosts: list[str], /, **settings: Any
 ) -> Iterator[list[Worker]]:
-    """So many workers, who begin together and work for some seconds: `Bot0`, `Bot1` and so on."""
+    """So many workers, who begin together: `Bot0`, `Bot1` and so on."""
     told = {
         "first": site.url("127.0.9.9"),
         "urls": [site.url(host, path) for path in PATHS for host in hosts],
-        "seconds": seconds,
         "settings": {"politeness": politeness, **settings},
     }
     workers = list[Worker]()
@@ -118,9 +122,7 @@ async def watched(url: str, standstills: list[Standstill]) -> AsyncIterator[None
         await server.redis.aclose()
 
 
-async def work(
-    name: str, first: str, urls: list[str], seconds: float, settings: dict[str, Any]
-) -> None:
+async def work(name: str, first: str, urls: list[str], settings: dict[str, Any]) -> None:
     standstills: list[Standstill] = []
     begun, errors = set[int](), 0
 
@@ -139,13 +141,14 @@ async def work(
                 await client.get(urls[number])
             except PolitenessError:
                 errors += 1
+                print(time.monotonic(), flush=True)
                 await asyncio.sleep(0.05)
 
         with suppress(PolitenessError):
             await client.get(first)
         print("ready", flush=True)
         await asyncio.to_thread(sys.stdin.readline)
-        await keep_busy(len(urls), seconds, fetch, least=1)
+        await keep_busy(len(urls), asyncio.to_thread(sys.stdin.readline), fetch)
     print(json.dumps({"standstills": standstills, "errors": errors}), flush=True)
 
 

@@ -62,7 +62,7 @@ async def pair(call: Call) -> None:
 
 crawl_delay = by_address(
     {
-        "127.0.2.1": site(rules("Crawl-delay: 5")),
+        "127.0.2.1": site(rules("Crawl-delay: 1.5")),
         "127.0.2.2": site(rules("Crawl-delay: 0.5")),
         "127.0.2.3": site(rules("Request-rate: 2/1s")),
         "127.0.2.4": site(rules("Crawl-delay: 0.01")),

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, Self
 
 from tests.client.apart import AFTERMATH, Standstill, steady
 from tests.crawler.generated import Answer, Site, Spec
+from tests.faults.arrival import arrived
 
 ROOT = Path(__file__).parents[2]
 
@@ -183,8 +184,8 @@ class _Hosts:
         self.open: set[_Talk] = set()
         self.awaited: tuple[int, str, asyncio.Future[None]] | None = None
 
-    def came(self, host: str, path: str) -> tuple[list[Any], Answer]:
-        entry = [time.monotonic(), host, path, None, 0]
+    def came(self, at: float, host: str, path: str) -> tuple[list[Any], Answer]:
+        entry = [at, host, path, None, 0]
         self.log.append(entry)
         self.asked[host, path] += 1
         if self.awaited is not None and path.startswith(self.awaited[1]):
@@ -241,8 +242,9 @@ class _Talk(asyncio.Protocol):
         if not end:
             return
         self._begun = rest
+        at = arrived(self._transport.get_extra_info("socket"))
         path = head[: head.index(b"\r\n")].split(b" ")[1].decode("ascii")
-        self._entry, answer = self._hosts.came(self._address, path)
+        self._entry, answer = self._hosts.came(at, self._address, path)
         if answer.seconds:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(answer.seconds, self._reply, answer)

@@ -20,6 +20,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Self
 
+from tests.faults.arrival import arrived
+
 _HEAD = 65_536
 """Bytes of a request; our own are far shorter."""
 
@@ -76,9 +78,8 @@ class Call:
             pairs = (line.partition(":") for line in lines if line)
             headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
             path = rest.rpartition(" ")[0]
-            self.visit = Visit(
-                time.monotonic(), self.peer, self.address, self.port, method, path, headers
-            )
+            at = arrived(self._writer.get_extra_info("socket"))
+            self.visit = Visit(at, self.peer, self.address, self.port, method, path, headers)
             self.site.log.append(self.visit)
         return self.visit
 
