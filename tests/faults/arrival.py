@@ -21,5 +21,6 @@ def arrived(connection: socket.socket | None) -> float:
     told = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104)
     if len(told) < _LAST_DATA_RECEIVED + 4:
         return now
+    milliseconds: int
     (milliseconds,) = struct.unpack_from("I", told, _LAST_DATA_RECEIVED)
     return now - max(milliseconds / 1000 - _TICK, 0.0)
