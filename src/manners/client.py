@@ -106,7 +106,9 @@ class AsyncClient:
         if politeness is None:
             return MemoryBackend(pace.concurrency, pace.lease, own)
         prefixes = its.concurrency_prefix, its.delay_prefix
-        return open_backend(politeness, pace.concurrency, pace.lease, own, *prefixes)
+        return open_backend(
+            politeness, pace.concurrency, pace.lease, own, *prefixes, its.server_timeout
+        )
 
     def _open_evidence(self, evidence: "str | Path | EvidenceStore | None") -> None:
         self.evidence: "EvidenceStore | None" = None  # noqa: UP037 (it is loaded below, if at all)
@@ -118,7 +120,7 @@ class AsyncClient:
         from manners.evidence.store import EvidenceStore
 
         if not isinstance(evidence, EvidenceStore):
-            evidence = EvidenceStore(evidence)
+            evidence = EvidenceStore(evidence, timeout=self.settings.server_timeout)
         self.evidence, its = evidence, self.settings
         self._clerk = Clerk(
             self.agent, its.retrieval, its.dialect, engine(), its.include, its.redact_query

@@ -8,6 +8,7 @@ is for requests of other programs, which have to be stopped.
     ├── UnknownName     (also a LookupError)  a dialect, or another named part, that does not exist
     ├── MissingExtra    (also an ImportError) a part was chosen whose library is not installed
     ├── StoreError                            a file or a server that keeps things, and cannot
+    │   └── StoreTimeout (also a TimeoutError) it did not answer within server_timeout
     ├── PolitenessError                       nobody knows whether a host may be asked
     ├── SlotTimeout     (also a TimeoutError) all slots of a host were in use for too long
     ├── HostDeferred                          a host that is not to be asked for a while
@@ -124,6 +125,17 @@ class StoreError(MannersError):
 
     def __str__(self) -> str:
         return f"{self.place!r}: {self.problem}"
+
+
+class StoreTimeout(StoreError, TimeoutError):
+    """A store that did not answer in time: a server that stands still, or somebody's lock.
+
+    >>> str(StoreTimeout("proof.db", "Timeout: database is locked"))
+    "'proof.db': Timeout: database is locked"
+    """
+
+    def __str__(self) -> str:
+        return StoreError.__str__(self)
 
 
 class PolitenessError(MannersError):

@@ -40,7 +40,7 @@ PREFIX = "MANNERS_"
 _NOT_SETTINGS = ("MANNERS_PURE", "MANNERS_CFLAGS")  # of the engine and its build
 _OF_ONE_RUN = (
     *("store", "cache", "proxy", "ca_file"),
-    *("log_level", "log_format", "log_matches"),
+    *("log_level", "log_format", "log_matches", "server_timeout"),
 )
 _MAX_FILE = 1024 * 1024
 _MAX_NAME, _MAX_PROBLEM = 100, 2000
@@ -258,6 +258,8 @@ class Settings(_Checked, frozen=True, kw_only=True):
     """Where evidence is kept: a path, sqlite:///… or postgresql://…"""
     redact_query: bool = False
     """Whether the queries of URLs are left out of it."""
+    server_timeout: Seconds = 30.0
+    """Seconds that PostgreSQL or Valkey has for an answer, and a locked store to be free again."""
 
     # What is told.
     log_level: Literal["none", "debug", "info", "warning", "error"] = "none"

@@ -89,7 +89,13 @@ class Visit:
         """Hold the slot for longer; `SlotLost` is raised where it is too late for that."""
         if self._lease is not None:
             self._renewed = time.monotonic()
-            if await self._gate.renew(self._lease) is None:
+            try:
+                # With no answer within another third of the lease, there is a third left to stop.
+                async with asyncio.timeout(self._host.pace.lease / 3):
+                    renewed = await self._gate.renew(self._lease)
+            except TimeoutError:
+                renewed = None
+            if renewed is None:
                 raise SlotLost(self.name)
 
     async def leave(self) -> None:
@@ -263,7 +269,7 @@ class Holding:
 
     def __init__(self, visit: Visit, seconds: float) -> None:
         self._visit, self._seconds = visit, seconds
-        self.is_lost = False
+        self.is_lost = self._is_over = False
         self._body: Stream | None = None
 
     def hold_for(self, body: Stream) -> None:
@@ -277,6 +283,7 @@ class Holding:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._is_over = True  # a backend may lose a cancellation
         self._task.cancel()
         try:
             await asyncio.gather(self._task, return_exceptions=True)
@@ -284,11 +291,11 @@ class Holding:
             await self._visit.leave()
 
     async def _renew(self) -> None:
-        while not self.is_lost:
+        while not (self.is_lost or self._is_over):
             await asyncio.sleep(self._seconds / 3)
             try:
                 await self._visit.renew()
             except Exception:
                 self.is_lost = True
-        if self._body is not None:
+        if self.is_lost and self._body is not None:
             self._body.close()

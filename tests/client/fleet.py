@@ -106,7 +106,7 @@ async def watched(url: str, standstills: list[Standstill]) -> AsyncIterator[None
         while True:
             begun = time.monotonic()
             with suppress(*server.failures):
-                await server.redis.ping()
+                await server.answer(server.redis.ping())
                 ended = time.monotonic()
                 ours = sum(lost for until, lost in standstills[-20:] if until >= begun)
                 if ended - begun - ours > BEAT:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from manners.errors import StoreError
-from manners.evidence import database, store, writer
+from manners.evidence import store, writer
 from manners.evidence.chain import GENESIS, Head, canonical
 from manners.evidence.record import Draft, Snapshot, engine
 from manners.evidence.replay import Replay
@@ -1074,13 +1074,10 @@ def test_a_server_may_die_and_come_back() -> None:
         assert set(numbers) <= kept
 
 
-def test_a_file_that_somebody_else_writes_to(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_somebody_else_writes_to(tmp_path: Any) -> None:
     """Whoever waits for too long is told, and goes on when the other has finished."""
-    monkeypatch.setattr(database, "BUSY", 0.2)
     place = tmp_path / "store.db"
-    with EvidenceStore(place) as opened:
+    with EvidenceStore(place, timeout=0.2) as opened:
         opened.append_blocking(drafts(1)[0])
         other = process("lock", place, "IMMEDIATE", module="tests.cache.sqlite_process")
         assert other.stdout.readline() == "locked\n"

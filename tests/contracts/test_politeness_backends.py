@@ -46,8 +46,8 @@ def places(request: pytest.FixtureRequest) -> Places:
 def _valkey(
     url: str, numbers: Iterator[int], concurrency: int = 2, own: Mapping[str, int] | None = None
 ) -> Place:
-    prefixes = [f"{name}:{next(numbers)}:" for name in ("slots", "times")]
-    return lambda: open_backend(url, concurrency, LEASE, own, *prefixes)
+    slots, times = (f"{name}:{next(numbers)}:" for name in ("slots", "times"))
+    return lambda: open_backend(url, concurrency, LEASE, own, slots, times)
 
 
 def _memory(concurrency: int = 2, own: Mapping[str, int] | None = None) -> Place:

@@ -45,8 +45,7 @@ def own(tmp_path: Path) -> Iterator[Valkey]:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Little patience: a server that stands still is found out soon."""
-    monkeypatch.setattr(module, "_SECONDS", 0.25)
+    """A server that is back is told soon."""
     monkeypatch.setattr(module, "_AGAIN", 0.05)
 
 
@@ -241,7 +240,7 @@ def test_a_slot_that_could_not_be_given_back_is_given_back_later(own: Valkey) ->
         own.go_on()
         await until(lambda: slots(own) == 0)
 
-    run(own.url, test)
+    run(own.url, test, timeout=0.25)
 
 
 @pytest.mark.usefixtures("quick")
@@ -257,7 +256,7 @@ def test_a_slot_that_was_taken_and_nobody_heard_of_is_given_back(own: Valkey) ->
         await until(lambda: not backend._untold)
         assert slots(own) == 0
 
-    run(own.url, test)
+    run(own.url, test, timeout=0.25)
 
 
 def test_a_slot_whose_answer_was_lost_is_taken_once(server: Valkey) -> None:
@@ -309,7 +308,7 @@ def test_a_penalty_that_could_not_be_told_is_told_later(own: Valkey) -> None:
         assert own.command("EXISTS", "host_delay:{short.example}") == b":0\r\n"
         await other.close()
 
-    run(own.url, test)
+    run(own.url, test, timeout=0.25)
 
 
 def test_what_is_still_to_be_told_is_tried_once_more_when_it_closes(own: Valkey) -> None:

@@ -32,6 +32,7 @@ from manners.errors import (
     SlotTimeout,
     StoreError,
 )
+from manners.evidence.database import TIMEOUT
 from manners.evidence.store import EvidenceStore, Filter
 from manners.settings import Settings
 from manners.urls import host, page_url
@@ -255,7 +256,9 @@ class Crawl:
 
     async def _run_in(self, place: str, left: ExitStack) -> None:
         its, loop = self.settings, asyncio.get_running_loop()
-        store = await asyncio.to_thread(EvidenceStore, place, create=not self._is_resumed)
+        store = await asyncio.to_thread(
+            EvidenceStore, place, create=not self._is_resumed, timeout=its.server_timeout
+        )
         left.callback(store.close)
         frontier, scope = await asyncio.to_thread(self._open, store, left)
         self._frontier = frontier
@@ -565,9 +568,9 @@ class Crawl:
             self._pump()
 
 
-def told(place: str) -> dict[str, Any]:
+def told(place: str, timeout: float = TIMEOUT) -> dict[str, Any]:
     """The settings that the last crawl in a store was given, where they are not as by default."""
-    with EvidenceStore(place, create=False) as store:
+    with EvidenceStore(place, create=False, timeout=timeout) as store:
         return Frontier.told(store)
 
 
@@ -597,6 +600,6 @@ def crawl(
             f"settings are manners.Settings(…), or keywords as max_pages=3, not {given}"
         )
     if settings is None and resume and changes.get("store"):
-        settings = Settings(**told(changes["store"]))
+        settings = Settings(**told(changes["store"], changes.get("server_timeout", TIMEOUT)))
     its = (settings or Settings()).but(**changes)
     return Crawl(urls, its, agent=agent, resume=resume, keep=keep)

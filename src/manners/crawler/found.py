@@ -10,7 +10,7 @@ from sqlalchemy import func, insert, select
 
 from manners._text import to_bytes
 from manners.crawler.discovery import Found
-from manners.evidence.database import Database
+from manners.evidence.database import TIMEOUT, Database
 from manners.evidence.schema import crawls, urls
 from manners.urls import host, without_credentials
 
@@ -25,8 +25,8 @@ class FoundUrls:
         await discovery.run("https://example.com/")
     """
 
-    def __init__(self, place: str | Path, *, create: bool = True) -> None:
-        self._database = Database(place, create=create)
+    def __init__(self, place: str | Path, *, create: bool = True, timeout: float = TIMEOUT) -> None:
+        self._database = Database(place, create=create, timeout=timeout)
         self.place = self._database.place
         self.crawl = 0
         """The number of what is being written."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from manners import _forks
 from manners._text import printable, to_text
-from manners.errors import MissingExtra, StoreError
+from manners.errors import MissingExtra, StoreError, StoreTimeout
 from manners.evidence import schema
 
 try:
@@ -29,11 +29,10 @@ except ModuleNotFoundError as error:
         raise
     raise MissingExtra("sqlalchemy", "crawl") from None
 
-BUSY = 30.0
-"""Seconds that another process may take to write."""
+TIMEOUT = 30.0
+"""Seconds that a server has for an answer, and another process to write to a file."""
 _TRIES = 100
 """How often a lock is looked for that others take and remove."""
-_PATIENCE = {"connect_timeout": "30"}
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _upgrading = threading.Lock()
 """Alembic upgrades one database at a time: what it works on is known to the whole process."""
@@ -43,18 +42,30 @@ class InUse(StoreError):
     """Somebody else is at work."""
 
 
-class Database:
-    """A store that is open: its tables are there, and as this version of the package has them."""
+class Unanswered(Exception):
+    """The server has not answered in time; its connection is closed.
 
-    def __init__(self, place: str | Path, *, create: bool = True) -> None:
+    It is no error of the driver on purpose: nothing tries the same again, and waits once more.
+    """
+
+
+class Database:
+    """A store that is open: its tables are there, and as this version of the package has them.
+
+    No wait for a server, or for a lock of another process, is longer than `timeout` seconds: then
+    it is a `StoreTimeout`, and the next one who asks gets a new connection.
+    """
+
+    def __init__(self, place: str | Path, *, create: bool = True, timeout: float = TIMEOUT) -> None:
         self.place, url = _url(place)
+        self.timeout = timeout
         if url.get_backend_name() == "sqlite":
             if Path(self.place).is_dir():
                 raise StoreError(self.place, "it is a folder, and a file is needed")
             if not create and not Path(self.place).is_file():
                 raise StoreError(self.place, "there is no such file")
         try:
-            self.engine = _engine(url)
+            self.engine = _engine(url, timeout)
         except ModuleNotFoundError as error:
             if error.name is None or not error.name.startswith("psycopg"):
                 raise
@@ -62,7 +73,7 @@ class Database:
         self._fork, self._inherited = _forks.generation, list[sqlalchemy.Pool]()
         try:
             with self._told():
-                _upgrade(self.engine, self.place, create)
+                _upgrade(self.engine, self.place, create, timeout)
         except BaseException:
             self.engine.dispose()
             raise
@@ -75,22 +86,29 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction in which nobody else writes, durable when it ends without an error."""
-        self._leave_to_parent()
-        with self._told(), self.engine.connect() as connection:
+        with self._connected() as connection:
             if self.is_sqlite:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
             yield connection
-            connection.commit()
+            with self._told(is_commit=True):
+                connection.commit()
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A view of the store as it is now, whoever writes meanwhile."""
-        self._leave_to_parent()
-        with self._told(), self.engine.connect() as connection:
+        with self._connected() as connection:
             if self.is_sqlite:
                 connection.exec_driver_sql("BEGIN")
             else:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
+                # Whoever reads may take a rest: nobody waits for a reader.
+                connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout TO 0")
+            yield connection
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        self._leave_to_parent()
+        with self._told(), _connection(self.engine) as connection:
             yield connection
 
     @contextmanager
@@ -117,11 +135,17 @@ class Database:
         if not self.is_sqlite:
             query = f"SELECT pg_try_advisory_lock({zlib.crc32(what.encode()) >> 1}, {number})"
             with ExitStack() as left, self._told():
-                connection = left.enter_context(self.engine.connect())
+                connection = left.enter_context(_connection(self.engine))
                 if not connection.exec_driver_sql(query).scalar():
                     return None
-                left.pop_all()
-                return connection.invalidate  # and with the connection the lock is gone
+                connection.commit()  # the lock is the session's, which may be idle now
+                held = left.pop_all()
+
+            def give_back() -> None:
+                with held:
+                    connection.invalidate()  # and with the connection the lock is gone
+
+            return give_back
         return _locked(Path(f"{self.place}-{what}-{number}"))
 
     def close(self) -> None:
@@ -141,13 +165,62 @@ class Database:
             self.engine.dispose(close=False)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _told(self, *, is_commit: bool = False) -> Iterator[None]:
         """What the database says is said about this store, in one line."""
         try:
             yield
-        except sqlalchemy.exc.SQLAlchemyError as error:
-            said = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
-            raise StoreError(self.place, printable(said[:500])) from None
+        except (sqlalchemy.exc.SQLAlchemyError, Unanswered) as error:
+            orig = getattr(error, "orig", None)
+            is_lost = orig is None or getattr(error, "connection_invalidated", False)
+            # Nobody knows whether a commit was made whose answer did not come.
+            unknown = "; whether the last write was made is not known" * (is_commit and is_lost)
+            late = _late(orig or error, self.timeout)
+            if late is not None:
+                if is_lost:  # nor will other connections answer; whoever comes next gets a new one
+                    self.engine.dispose()
+                raise StoreTimeout(self.place, late + unknown) from None
+            said = str(orig or error).strip().partition("\n")[0]
+            raise StoreError(self.place, printable(said[:500]) + unknown) from None
+
+
+@contextmanager
+def _connection(engine: Engine) -> Iterator[Connection]:
+    """A connection; one on which the server did not answer is not used again."""
+    with engine.connect() as connection:
+        try:
+            yield connection
+        except (Unanswered, StoreTimeout):
+            if not (connection.closed or connection.invalidated):
+                connection.invalidate()
+            raise
+
+
+def _late(error: object, timeout: float) -> str | None:
+    """What is said about an error that is about time; None for any other."""
+    if isinstance(error, Unanswered):
+        return (
+            f"Timeout: no answer from the server for {timeout:g} s (server_timeout);"
+            " see that it runs and can be reached, then try again"
+        )
+    if isinstance(error, sqlite3.OperationalError):
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+            return (
+                f"Timeout: {error}: another process has been writing for {timeout:g} s"
+                " (server_timeout); try again when it has ended"
+            )
+        return None
+    match getattr(error, "sqlstate", None):
+        case "55P03":
+            return (
+                f"Timeout: another session has held a lock for {timeout:g} s (server_timeout);"
+                " end that session, or try again"
+            )
+        case "57014":
+            return (
+                f"Timeout: one statement took the server {timeout:g} s (server_timeout);"
+                " try again, or set a longer limit"
+            )
+    return None
 
 
 def _locked(path: Path) -> Callable[[], None] | None:
@@ -219,19 +292,25 @@ def _url(place: str | Path) -> tuple[str, sqlalchemy.URL]:
     raise StoreError(shown, "not a store: a path, sqlite:///… or postgresql://… is needed")
 
 
-def _engine(url: sqlalchemy.URL) -> Engine:
+def _engine(url: sqlalchemy.URL, timeout: float) -> Engine:
     if url.get_backend_name() != "sqlite":
+        from manners.evidence import postgres
+
+        options = postgres.options(timeout)
+        missing = {name: value for name, value in options.items() if name not in url.query}
         engine = sqlalchemy.create_engine(
-            url if "connect_timeout" in url.query else url.update_query_dict(_PATIENCE),
-            pool_pre_ping=True,
-            pool_size=2,
+            url.update_query_dict(missing), pool_pre_ping=True, pool_size=2, pool_timeout=timeout
         )
+        connect = postgres.connector(timeout)
+
+        @event.listens_for(engine, "do_connect")
+        def _(_: object, __: object, arguments: Any, options: Any) -> Any:
+            return connect(*arguments, **options)
 
         @event.listens_for(engine, "connect")
         def _(connection: Any, _: object) -> None:
             connection.autocommit = True
-            # Every commit is on the disk when it returns, whatever the server does by default.
-            connection.execute("SET synchronous_commit TO on")
+            connection.execute(postgres.session(timeout))
             connection.autocommit = False
 
         return engine
@@ -240,7 +319,7 @@ def _engine(url: sqlalchemy.URL) -> Engine:
         opened = partial(sqlite3.connect, fixed, uri=True, check_same_thread=False)
         engine = sqlalchemy.create_engine(url, creator=opened)
     else:
-        engine = sqlalchemy.create_engine(url, connect_args={"timeout": BUSY})
+        engine = sqlalchemy.create_engine(url, connect_args={"timeout": timeout})
 
     @event.listens_for(engine, "connect")
     def _(connection: Any, _: object) -> None:
@@ -265,9 +344,9 @@ def _is_fixed(path: str) -> bool:
         return False
 
 
-def _upgrade(engine: Engine, place: str, create: bool) -> None:
+def _upgrade(engine: Engine, place: str, create: bool, timeout: float) -> None:
     """Make the tables, or bring them up to date; what is somebody else's, or newer, is refused."""
-    with engine.connect() as connection:
+    with _connection(engine) as connection:
         version = _version(connection, place)
     if version == schema.VERSION:
         return
@@ -279,8 +358,16 @@ def _upgrade(engine: Engine, place: str, create: bool) -> None:
             f"made by a later version of this package (store {version}, this one knows up to"
             f" {schema.VERSION}): upgrade manners",
         )
-    with _upgrading:
+    if not _upgrading.acquire(timeout=timeout):
+        raise StoreTimeout(
+            place,
+            f"Timeout: another store has been upgraded for {timeout:g} s (server_timeout) in this"
+            " process; try again",
+        )
+    try:
         _migrate(engine, place)
+    finally:
+        _upgrading.release()
 
 
 def _migrate(engine: Engine, place: str) -> None:
@@ -290,12 +377,11 @@ def _migrate(engine: Engine, place: str) -> None:
 
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
-    with engine.connect() as connection:
+    with _connection(engine) as connection:
         if engine.dialect.name == "sqlite":
             connection.exec_driver_sql("PRAGMA journal_mode = WAL")
             connection.exec_driver_sql("BEGIN IMMEDIATE")
-        else:  # one process at a time makes the tables; whoever hangs meanwhile holds up nobody
-            connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{BUSY:g}s'")
+        else:  # one process at a time makes the tables
             connection.exec_driver_sql("SELECT pg_advisory_xact_lock(6_385_201_147)")
         if _version(connection, place) != schema.VERSION:  # another process was not faster
             config.attributes["connection"] = connection

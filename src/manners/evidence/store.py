@@ -20,7 +20,7 @@ except ModuleNotFoundError as error:
 
 from manners.evidence import chain
 from manners.evidence.chain import GENESIS, Finding, Head, Link, hash_of
-from manners.evidence.database import Database
+from manners.evidence.database import TIMEOUT, Database
 from manners.evidence.record import Draft, Record, filed_agent, parse
 from manners.evidence.schema import checkpoints, evidence, head, snapshots
 from manners.evidence.writer import Writer
@@ -71,18 +71,19 @@ class EvidenceStore:
     """Keeps records, in a file or in PostgreSQL; several processes may append to one store.
 
     `place` is a path, `sqlite:///path` or `postgresql://…`. With `create=False`, a file that is not
-    there is an error.
+    there is an error. A server that does not answer for `timeout` seconds, and a lock that somebody
+    else holds for so long, is a `StoreError`: nothing waits for ever.
 
         with EvidenceStore("proof.db") as store:
             number = await store.append(draft)
             problems = list(store.verify())
     """
 
-    def __init__(self, place: str | Path, *, create: bool = True) -> None:
-        self._database = Database(place, create=create)
+    def __init__(self, place: str | Path, *, create: bool = True, timeout: float = TIMEOUT) -> None:
+        self._database = Database(place, create=create, timeout=timeout)
         self.place = self._database.place
         """Where it is, as it may be shown."""
-        self._writer: Writer[tuple[Job, Any]] = Writer(self._write)
+        self._writer: Writer[tuple[Job, Any]] = Writer(self._write, self.place, timeout)
         self._stored: set[str] = set()
         self._storing: set[str] = set()
         self._pruned: int | None = None
@@ -315,9 +316,11 @@ class EvidenceStore:
             yield Finding(number, f"rests on a robots.txt that is missing ({sha256})")
 
     def close(self) -> None:
-        """Write what is waiting, and close."""
-        self._writer.close()
-        self._database.close()
+        """Write what is waiting, and close; a `StoreError` where that does not end in time."""
+        try:
+            self._writer.close()
+        finally:
+            self._database.close()
 
     def __enter__(self) -> Self:
         return self

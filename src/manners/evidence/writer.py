@@ -6,6 +6,7 @@ thousand.
 """
 
 import asyncio
+import math
 import queue
 import threading
 from collections.abc import Callable, Sequence
@@ -14,23 +15,30 @@ from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from manners import _forks
-from manners.errors import StoreError
+from manners.errors import StoreError, StoreTimeout
 
 _Item = TypeVar("_Item")
 
 MOST = 2_000
 """Items in one transaction."""
+_FAREWELL = 5.0
+"""Seconds beyond all timeouts in which a batch ends."""
 
 
 class Writer(Generic[_Item]):
     """Writes items in the order they come, many in one transaction.
 
     `write` is called in the writer's thread with all that is waiting, and returns an answer for
-    each when they are durable; when it fails, everybody who waits gets the error.
+    each when they are durable; when it fails, everybody whose items it had gets the error. When
+    that is a `StoreTimeout`, so does everybody else who waits: nobody waits for one timeout after
+    another.
     """
 
-    def __init__(self, write: Callable[[Sequence[_Item]], Sequence[Any]]) -> None:
-        self._write = write
+    def __init__(
+        self, write: Callable[[Sequence[_Item]], Sequence[Any]], place: str, timeout: float
+    ) -> None:
+        self._write, self._place, self._timeout = write, place, timeout
+        self._batches = 0
         self._queue: queue.SimpleQueue[list[_Waiting[_Item]] | None] = queue.SimpleQueue()
         self._gathered: dict[asyncio.AbstractEventLoop, list[_Waiting[_Item]]] = {}
         self._thread: threading.Thread | None = None
@@ -68,7 +76,7 @@ class Writer(Generic[_Item]):
             _tell(gathered, None, error)
 
     def close(self) -> None:
-        """Write what is waiting, and stop."""
+        """Write what is waiting, and stop; `StoreTimeout` when nothing goes on for too long."""
         with suppress(RuntimeError):  # no loop runs here
             self._hand_over(asyncio.get_running_loop())
         with self._lock:
@@ -76,14 +84,22 @@ class Writer(Generic[_Item]):
             thread = self._thread if self._fork == _forks.generation else None
             if thread is not None:
                 self._queue.put(None)
-        if thread is not None:
-            thread.join()
+        if thread is None:
+            return
+        while thread.is_alive():
+            before = self._batches
+            # A batch waits for the server no longer than the timeout; what else may hang is a disk.
+            thread.join(2 * self._timeout + _FAREWELL)
+            if thread.is_alive() and self._batches == before:
+                raise StoreTimeout(
+                    self._place, "closed while writing to it hangs; see that its disk works"
+                )
 
     def _put(self, waiting: "list[_Waiting[_Item]]") -> None:
         # With the lock, so that nothing is put behind the end of the queue.
         with self._lock:
             if self._is_closed:
-                raise StoreError("evidence", "the store is closed")
+                raise StoreError(self._place, "the store is closed")
             if self._fork != _forks.generation:  # the thread, and what waits, are the parent's
                 self._fork, self._queue, self._thread = _forks.generation, queue.SimpleQueue(), None
             if self._thread is None or not self._thread.is_alive():
@@ -99,21 +115,28 @@ class Writer(Generic[_Item]):
             waiting = self._queue.get()
             if waiting is None:
                 return
-            while len(waiting) < MOST:
-                try:
-                    more = self._queue.get_nowait()
-                except queue.Empty:
-                    break
-                if more is None:
-                    is_open = False
-                    break
-                waiting += more
+            is_open = self._take_all(waiting, MOST)
             try:
                 answers = self._write([item for item, _ in waiting])
             except BaseException as error:
+                if isinstance(error, StoreTimeout):
+                    is_open = is_open and self._take_all(waiting)
                 _tell(waiting, None, error)
             else:
                 _tell(waiting, answers, None)
+            self._batches += 1
+
+    def _take_all(self, waiting: "list[_Waiting[_Item]]", most: float = math.inf) -> bool:
+        """Add what is in the queue; False when its end is."""
+        while len(waiting) < most:
+            try:
+                more = self._queue.get_nowait()
+            except queue.Empty:
+                return True
+            if more is None:
+                return False
+            waiting += more
+        return True
 
 
 _Waiting = tuple[_Item, "asyncio.Future[Any] | Future[Any]"]

@@ -43,8 +43,10 @@ class Backend(Protocol):
         """Close what is open."""
 
 
-def open_backend(where: str) -> Backend:
+def open_backend(where: str, timeout: float = 30.0) -> Backend:
     """The backend at a place: a path, or a URL such as `valkey://localhost:6379/0`.
+
+    A server has `timeout` seconds for each answer.
 
     >>> open_backend("nosuch://place")
     Traceback (most recent call last):
@@ -62,7 +64,7 @@ def open_backend(where: str) -> Backend:
         scheme = _FILE
     if scheme not in known:
         raise UnknownName("cache", scheme, sorted(known))
-    backend: Backend = known[scheme].open_backend(where)
+    backend: Backend = known[scheme].open_backend(where, timeout)
     return backend
 
 

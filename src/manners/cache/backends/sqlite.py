@@ -40,7 +40,7 @@ _SAVES = 1000
 """Saves after which what is too old is dropped."""
 
 
-def open_backend(where: str) -> "SqliteBackend":
+def open_backend(where: str, timeout: float = _WAIT) -> "SqliteBackend":  # noqa: ARG001 (no server)
     """The backend for a path, or for `sqlite:///path`."""
     return SqliteBackend(Path(where.removeprefix("sqlite:///")))
 

@@ -14,7 +14,6 @@ SCHEMES = _valkey.SCHEMES
 _PREFIX = "manners:robots:"
 _KEPT = 31 * 86_400
 """Seconds: no profile uses a copy that is older."""
-_SECONDS = 0.25
 # The newer is kept, whoever comes last. HSET is the first that writes: a server without memory
 # refuses it only there.
 _SAVE = """
@@ -26,20 +25,19 @@ return 1
 """
 
 
-def open_backend(where: str) -> "ValkeyBackend":
+def open_backend(where: str, timeout: float = _valkey.TIMEOUT) -> "ValkeyBackend":
     """The backend for `valkey://host:port/database`; `valkeys://` speaks TLS."""
-    return ValkeyBackend(where)
+    return ValkeyBackend(where, timeout=timeout)
 
 
 class ValkeyBackend:
     """Entries in a server, a hash for each, which the server drops when they are too old."""
 
-    def __init__(self, url: str, prefix: str = _PREFIX) -> None:
-        server = _valkey.Server(url, _SECONDS)
-        self.place, self._server = server.place, server.redis
-        self._failures, self._problem = server.failures, server.problem
+    def __init__(self, url: str, prefix: str = _PREFIX, timeout: float = _valkey.TIMEOUT) -> None:
+        self._server = server = _valkey.Server(url, timeout)
+        self.place, self._redis, self._answer = server.place, server.redis, server.answer
         self._prefix = prefix
-        self._save = self._server.register_script(_SAVE)
+        self._save = self._redis.register_script(_SAVE)
 
     async def load(self, origin: str) -> Entry | None:
         """What is kept of an origin; None when nothing is."""
@@ -50,22 +48,25 @@ class ValkeyBackend:
         # A body that is there begins with a "+": one that is empty is not one that is missing.
         body = b"" if entry.body is None else b"+" + entry.body
         with self._errors():
-            await self._save(
-                keys=[self._prefix + entry.origin],
-                args=[repr(entry.outcome.at), metadata(entry), body, _KEPT],
+            await self._answer(
+                self._save(
+                    keys=[self._prefix + entry.origin],
+                    args=[repr(entry.outcome.at), metadata(entry), body, _KEPT],
+                )
             )
 
     async def forget(self, origin: str) -> bool:
         """Drop what is kept of an origin; whether there was anything."""
         with self._errors():
-            return int(await self._server.delete(self._prefix + origin)) > 0
+            return int(await self._answer(self._redis.delete(self._prefix + origin))) > 0
 
     async def entries(self) -> AsyncIterator[Entry]:
         """Everything that is kept, in no order."""
         cursor, seen = 0, set[Any]()
         while True:
             with self._errors():
-                cursor, keys = await self._server.scan(cursor, self._prefix + "*", 100)
+                question = self._redis.scan(cursor, self._prefix + "*", 100)
+                cursor, keys = await self._answer(question)
             for key in keys:
                 if key not in seen:  # while the server grows its table, a key may come twice
                     seen.add(key)
@@ -76,11 +77,11 @@ class ValkeyBackend:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._server.aclose()
+        await self._server.close()
 
     async def _read(self, key: Any) -> Entry | None:
         with self._errors():
-            text, body = await self._server.hmget(key, ["metadata", "body"])
+            text, body = await self._answer(self._redis.hmget(key, ["metadata", "body"]))
         if text is None and body is None:
             return None
         if not isinstance(body, bytes) or body[:1] not in (b"", b"+"):
@@ -91,5 +92,5 @@ class ValkeyBackend:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except self._failures as error:
-            raise StoreError(self.place, self._problem(error)) from None
+        except self._server.failures as error:
+            raise StoreError(self.place, self._server.problem(error)) from None

@@ -99,13 +99,14 @@ def _open(cache: str | None, config: str | None) -> "Backend":
     from manners.cache.backends import open_backend
     from manners.settings import load
 
-    where = load(config, options={"cache": cache}).settings.cache
+    settings = load(config, options={"cache": cache}).settings
+    where = settings.cache
     if where is None:
         raise inputs.Unusable("no cache is named; add --cache FILE, or --cache valkey://…")
     path = where.removeprefix("sqlite:///")
     if "://" not in path and not Path(path).exists():  # to look at it is no reason to make it
         raise inputs.Unusable(f"there is no cache at {where!r}")
-    return open_backend(where)
+    return open_backend(where, settings.server_timeout)
 
 
 async def _each(backend: "Backend", shown: "Callable[[Entry], _T]") -> list[_T]:

@@ -119,7 +119,10 @@ def command(
     if resume:
         from manners.crawler.crawl import told
 
-        options = {**told(place), **{k: v for k, v in options.items() if v is not None}}
+        options = {
+            **told(place, settings.server_timeout),
+            **{k: v for k, v in options.items() if v is not None},
+        }
         settings = inputs.load_settings(config, like, **options)
     elif not urls:
         raise inputs.Unusable("where to begin? a URL is needed, or --resume")
@@ -163,7 +166,7 @@ def _run(
             elif not is_live:
                 print(line, flush=True)
     progress.clear()
-    status, place = _read(settings.store or inputs.STORE, crawl.number)
+    status, place = _read(settings, settings.store or inputs.STORE, crawl.number)
     if json:
         print(render.as_json({"crawl": status.to_dict()}))
     else:
@@ -232,12 +235,12 @@ def _interruptible(crawl: "Crawl") -> Iterator[None]:
 # What is known without asking for a page.
 
 
-def _read(place: str, crawl: int | None = None) -> "tuple[Status, str]":
+def _read(settings: "Settings", place: str, crawl: int | None = None) -> "tuple[Status, str]":
     """How a crawl stands, and its store as it may be shown."""
     from manners.crawler.status import status_of
     from manners.evidence.store import EvidenceStore
 
-    with EvidenceStore(place, create=False) as store:
+    with EvidenceStore(place, create=False, timeout=settings.server_timeout) as store:
         return status_of(store, crawl), store.place
 
 
@@ -246,7 +249,8 @@ def _status(places: list[str], store: str | None, json: bool) -> int:
         raise inputs.Unusable("`crawl status` takes one store")
     from manners.cli import watching
 
-    status, place = _read(places[0] if places else store or inputs.STORE)
+    settings = inputs.load_settings()
+    status, place = _read(settings, places[0] if places else store or inputs.STORE)
     if json:
         print(render.as_json(status.to_dict()))
     else:

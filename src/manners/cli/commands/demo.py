@@ -56,7 +56,7 @@ def run(site: "DemoSite", its: "Settings", json: bool = False, *, is_kept: bool 
 
     place = its.store or inputs.STORE
     number = asyncio.run(_crawl(site, its, json))
-    with EvidenceStore(place, create=False) as store:
+    with EvidenceStore(place, create=False, timeout=its.server_timeout) as store:
         status = status_of(store, number)
         outcomes = list(_outcomes(site, store, number))
         picture = None if is_kept or json else _picture(store, number)

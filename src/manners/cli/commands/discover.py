@@ -85,7 +85,7 @@ def command(
     client, progress = inputs.open_client(settings.but(store=place)), render.Progress()
     client.budget = settings.budget  # pages whose links are read are pages
     try:
-        with FoundUrls(place) as found:
+        with FoundUrls(place, timeout=settings.server_timeout) as found:
             keep = found.begin(url).add
             discovery = Discovery(client, settings.source, keep=keep, progress=_shown_by(progress))
             _run(discovery, url)

@@ -447,8 +447,9 @@ def _reading(store: str | None, config: str | None) -> Iterator["EvidenceStore"]
     from manners.evidence.store import EvidenceStore
     from manners.settings import load
 
-    place = load(config, options={"store": store}).settings.store or inputs.STORE
-    with EvidenceStore(place, create=False) as opened:
+    settings = load(config, options={"store": store}).settings
+    place, timeout = settings.store or inputs.STORE, settings.server_timeout
+    with EvidenceStore(place, create=False, timeout=timeout) as opened:
         try:
             yield opened
         except StoreError as error:

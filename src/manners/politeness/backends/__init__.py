@@ -77,8 +77,11 @@ def open_backend(
     own: Mapping[str, int] | None = None,
     concurrency_prefix: str = "host_concurrency:",
     delay_prefix: str = "host_delay:",
+    timeout: float = 30.0,
 ) -> Backend:
     """The backend at a URL such as `valkey://localhost:6379/0`.
+
+    A server has `timeout` seconds for each answer.
 
     >>> open_backend("nosuch://place")
     Traceback (most recent call last):
@@ -92,6 +95,6 @@ def open_backend(
     if scheme not in known:
         raise UnknownName("politeness", scheme, sorted(known))
     backend: Backend = known[scheme].open_backend(
-        where, concurrency, lease, own, concurrency_prefix, delay_prefix
+        where, concurrency, lease, own, concurrency_prefix, delay_prefix, timeout
     )
     return backend

@@ -9,7 +9,7 @@ or holds a slot for too long, because an answer took its time.
 import asyncio
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -20,8 +20,6 @@ from manners.politeness.backends import Lease, NotBefore
 
 SCHEMES = _valkey.SCHEMES
 
-_SECONDS = 2.0
-"""For each answer; a server that takes longer is away."""
 _AGAIN = 1.0
 """Seconds after which a server that was away is told again what it has missed."""
 _SLOW = 0.01
@@ -60,7 +58,8 @@ class ValkeyBackend:
     """The five verbs, for any number of processes.
 
     `own` has the slots of hosts that have another number. The keys of slots begin with
-    `concurrency_prefix`, those of start times with `delay_prefix`.
+    `concurrency_prefix`, those of start times with `delay_prefix`. The server has `timeout` seconds
+    for each answer; one that takes longer is away.
     """
 
     def __init__(
@@ -71,8 +70,10 @@ class ValkeyBackend:
         own: Mapping[str, int] | None = None,
         concurrency_prefix: str = "host_concurrency:",
         delay_prefix: str = "host_delay:",
+        timeout: float = _valkey.TIMEOUT,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        self._timeout = timeout
         self._url, self._concurrency, self._lease, self._clock = url, concurrency, lease, clock
         self._own = dict(own or {})
         self._prefixes = concurrency_prefix, delay_prefix
@@ -82,7 +83,7 @@ class ValkeyBackend:
         """Where it is, as it may be shown."""
 
     def _connect(self) -> None:
-        self._server, self._fork = _valkey.Server(self._url, _SECONDS), _forks.generation
+        self._server, self._fork = _valkey.Server(self._url, self._timeout), _forks.generation
         self._script = self._server.redis.register_script(self._lua)
         self._asking, self._is_closed = 0, False
         self._untold: dict[tuple[str, str, str], _Untold] = {}
@@ -123,16 +124,27 @@ class ValkeyBackend:
         await self._tell(_Untold("penalise", host, "", until), now)
 
     async def close(self) -> None:
-        """Tell what is still to be told, if the server is there, and close the connections."""
+        """Tell what is still to be told, if the server answers in time, and close."""
         self._leave_the_parents()
+        try:
+            async with asyncio.timeout(self._timeout):
+                while self._tasks:
+                    await asyncio.wait(self._tasks)
+                # What is given back from now on closes the connection behind it, and is told once.
+                self._is_closed = True
+                await self._end_telling()
+                await self._tell_all()
+        except TimeoutError:
+            pass
+        finally:
+            self._is_closed = True
+            await self._end_telling()
+            await _ended(self._tasks)
+            await self._close_unused()
+
+    async def _end_telling(self) -> None:
         if self._telling is not None:
-            self._telling.cancel()
-            await asyncio.wait([self._telling])
-        while self._tasks:
-            await asyncio.wait(self._tasks)
-        self._is_closed = True  # what is given back from now on closes the connection behind it
-        await self._tell_all()
-        await self._close_unused()
+            await _ended([self._telling])
 
     # Slots.
 
@@ -150,6 +162,8 @@ class ValkeyBackend:
         try:
             taken: Lease | float = await asyncio.shield(taking)
         except asyncio.CancelledError:
+            if taking.cancelled():  # by `close`, and not whoever waits
+                raise self._away("closed while it was waited for") from None
             taking.add_done_callback(self._came_too_late)
             raise
         if delay and now is None and isinstance(taken, Lease):
@@ -182,7 +196,12 @@ class ValkeyBackend:
     # What is told, sooner or later.
 
     async def _tell(self, what: _Untold, now: float | None = None) -> None:
-        await asyncio.shield(self._start(self._try(what, now)))
+        telling = self._start(self._try(what, now))
+        try:
+            await asyncio.shield(telling)
+        except asyncio.CancelledError:
+            if not telling.cancelled():  # else by `close`: it ends by itself
+                raise
 
     async def _try(self, what: _Untold, now: float | None = None) -> bool:
         """Tell something, or remember to do so; whether the server knows."""
@@ -207,7 +226,7 @@ class ValkeyBackend:
             self._telling = asyncio.create_task(self._go_on_telling())
 
     async def _go_on_telling(self) -> None:
-        while self._untold:
+        while self._untold and not self._is_closed:
             await asyncio.sleep(_AGAIN)
             await self._tell_all()
 
@@ -228,7 +247,8 @@ class ValkeyBackend:
         lease = round(self._lease * 1e6)
         sent, self._asking = self._clock(), self._asking + 1
         try:
-            answer: Any = await self._script(keys, [verb, _us(now), lease, *more])
+            question = self._script(keys, [verb, _us(now), lease, *more])
+            answer: Any = await self._server.answer(question)
         except self._server.failures as error:
             raise self._away(self._server.problem(error)) from None
         finally:
@@ -259,7 +279,7 @@ class ValkeyBackend:
 
     async def _close_unused(self) -> None:
         if not self._asking:
-            await self._server.redis.aclose()
+            await self._server.close()
 
     def _start(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
         """Do something that ends also when nobody waits for it."""
@@ -267,6 +287,15 @@ class ValkeyBackend:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+async def _ended(tasks: Iterable["asyncio.Task[Any]"]) -> None:
+    """Cancel tasks, and wait until they have ended."""
+    running = [task for task in tasks if not task.done()]
+    for task in running:
+        task.cancel()
+    if running:
+        await asyncio.wait(running)
 
 
 def _us(seconds: float | None) -> str:
