@@ -1351,17 +1351,19 @@ def test_a_keep_that_takes_its_time_holds_up_no_other_host(place: str) -> None:
             begun.set()
             assert other_was_asked.wait(50)
 
-    async def seen(call: Call) -> None:
-        if begun.is_set():
+    async def asked(call: Call) -> None:
+        path = (await call.request()).path
+        await until(begun.is_set)
+        if path == "/3":
             other_was_asked.set()
-        await html("/1", "/2")(call)
+        await html()(call)
 
     async def work(ran: Ran) -> None:
         await ran.go("/", f"{OTHER}/", keep=keep, concurrency=1)
-        assert len(ran.pages) == 4
+        assert len(ran.pages) == 5
 
-    pages = {f"{OTHER}/": seen, **{f"{OTHER}/{n}": seen for n in (1, 2)}}
-    visiting(work, lambda _: {"/": html(), **pages}, place)
+    pages = {f"{OTHER}/{n}": asked for n in (1, 2, 3)}
+    visiting(work, lambda _: {"/": html(), f"{OTHER}/": html("/1", "/2", "/3"), **pages}, place)
 
 
 def test_keep_gets_one_page_at_a_time(place: str) -> None:

@@ -142,7 +142,7 @@ class Crawl:
         self._left_alone: dict[str, float] = {}
         """Hosts that were asked before this run, and when they may be again."""
         self._ready: list[tuple[float, int, _Line]] = []
-        self._pushed = self._running = self._filling = 0
+        self._pushed = self._running = self._filling = self._keeping = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._spent: BudgetExceeded | None = None
         self._waits: type[Exception] | None = None
@@ -273,7 +273,7 @@ class Crawl:
             draw=self._draw,
         )
         hosts = scope if its.same_domain else None
-        self._worker = Worker(client, hosts, self._keeper, self._draw)
+        self._worker = Worker(client, hosts, self._draw)
         self._over = loop.create_future()
         ticker = asyncio.create_task(self._tick())
         try:
@@ -443,8 +443,9 @@ class Crawl:
         elif line.more_at is not None and not line.is_filling:
             at = line.more_at
         else:
-            if not line.running and not line.is_filling and line.at is None:
-                self._lines.pop(line.name, None)  # there may be very many
+            is_idle = not line.running and not line.is_filling and line.at is None
+            if is_idle and self._lines.get(line.name) is line:
+                del self._lines[line.name]  # there may be very many
             return
         if line.at is None or at < line.at:
             line.at = at
@@ -457,7 +458,8 @@ class Crawl:
         if self._over is None or self._over.done() or self._client is None:
             return
         while self._goes_on() and self._ready and self._ready[0][0] <= now:
-            if self._running >= its.connections or len(self._pages) >= _UNREAD:
+            unread = len(self._pages) + self._keeping
+            if self._running >= its.connections or unread >= _UNREAD:
                 break
             at, _, line = heapq.heappop(self._ready)
             if line.at != at:
@@ -483,7 +485,7 @@ class Crawl:
             self._timer = None
         while self._ready and self._ready[0][2].at != self._ready[0][0]:
             heapq.heappop(self._ready)
-        is_busy = self._running or self._filling
+        is_busy = self._running or self._filling or self._keeping
         if not is_busy and not self._goes_on():
             self._finish(self._reason or str(self._spent))
         elif not is_busy and not self._ready:
@@ -537,6 +539,8 @@ class Crawl:
             finished, page = await self._worker.work(url)
             self._waits = None
             self.is_cut |= finished.is_cut
+            if self._keeper is not None and page is not None:
+                await self._kept(self._keeper, line, page)
             self._note(await self._frontier.finish(finished))
             if page is not None:
                 self._pages.append(page)
@@ -566,6 +570,20 @@ class Crawl:
                 self._spent = self.budget.exceeded(time.time())
             self._queue(line)
             self._pump()
+
+    async def _kept(self, keeper: Keeper, line: _Line, page: Crawled) -> None:
+        """Have a page kept; meanwhile its host is asked for others."""
+        self._keeping += 1
+        line.running -= 1
+        self._running -= 1
+        self._queue(line)
+        self._pump()
+        try:
+            await keeper.keep(page)
+        finally:
+            self._keeping -= 1
+            line.running += 1
+            self._running += 1
 
 
 def told(place: str, timeout: float = TIMEOUT) -> dict[str, Any]:

@@ -19,7 +19,6 @@ from manners.crawler.frontier import (
     Named,
     Url,
 )
-from manners.crawler.keeping import Keeper
 from manners.crawler.links import Link, Links, extract
 from manners.errors import InvalidURL
 from manners.page import Page
@@ -106,18 +105,16 @@ class Worker:
     """Asks for URLs with a client that follows no redirect: where one leads to is a URL, too.
 
     `scope` has the hosts that belong to the crawl; None is every host. `draw` is random, from 0 to
-    1. `keeper` is given every page before it counts as fetched.
+    1.
     """
 
     def __init__(
         self,
         client: AsyncClient,
         scope: set[str] | None,
-        keeper: Keeper | None,
         draw: Callable[[], float],
     ) -> None:
-        self._client, self._scope = client, scope
-        self._keeper, self._draw = keeper, draw
+        self._client, self._scope, self._draw = client, scope, draw
         self._its = client.settings
         self._known: dict[str, tuple[bool, int]] = {}
         """URLs that were named already: whether they may be followed, and from how deep."""
@@ -147,8 +144,6 @@ class Worker:
         )
         if finished.state == "queued":
             return finished, None
-        if self._keeper is not None:
-            await self._keeper.keep(crawled)
         return finished, crawled
 
     # What a reply means.
