@@ -13,7 +13,7 @@ first, which never backtracks. No answer is remembered.
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from manners import urls
@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 _UNRESERVED = rb"A-Za-z0-9\-._~"
 _SAFE = _UNRESERVED + rb"/:?#\[\]@!&'()+,;="
 
-_PERCENT = re.compile(rb"%([0-9A-Fa-f]{2})")
-_Test = Callable[[bytes], object]
-_IS_UNRESERVED: _Test = re.compile(rb"[" + _UNRESERVED + rb"]").fullmatch
-_IS_LITERAL: _Test = re.compile(rb"[*$" + _UNRESERVED + rb"]").fullmatch
+_PERCENT = rb"%[0-9A-Fa-f]{2}"
 _PLAIN_PATTERN = re.compile(rb"[*" + _SAFE + rb"]*+\$?").fullmatch
 _PLAIN_PATH = re.compile(rf"[{_SAFE.decode()}]*+").fullmatch
 
@@ -49,7 +46,7 @@ def rfc_pattern(value: bytes, url: str | None) -> bytes | None:
     if _PLAIN_PATTERN(value):
         return value
     body, anchor = (value[:-1], b"$") if value.endswith(b"$") else (value, b"")
-    return _rfc(_NOT_SAFE_OR_STAR, body) + anchor
+    return _rfc_pattern(body) + anchor
 
 
 def rfc_path(path: str) -> str:
@@ -58,12 +55,12 @@ def rfc_path(path: str) -> str:
     >>> rfc_path("/a b/%7e%2f*")
     '/a%20b/~%2F%2A'
     """
-    return path if _PLAIN_PATH(path) else _rfc(_NOT_SAFE, to_bytes(path)).decode("ascii")
+    return path if _PLAIN_PATH(path) else _rfc_path(to_bytes(path)).decode("ascii")
 
 
 def literal_pattern(value: bytes, url: str | None) -> bytes | None:
     """As `rfc_pattern`, with `*` and `$` as characters like any other."""
-    return _rfc(_NOT_SAFE_OR_OPERATOR, value, _IS_LITERAL)
+    return _literal(value)
 
 
 def literal_path(path: str) -> str:
@@ -74,25 +71,44 @@ def literal_path(path: str) -> str:
     """
     if _PLAIN_PATH(path):
         return path
-    return _rfc(_NOT_SAFE_OR_OPERATOR, to_bytes(path), _IS_LITERAL).decode("ascii")
+    return _literal(to_bytes(path)).decode("ascii")
 
 
-_NOT_SAFE = re.compile(rb"%([0-9A-Fa-f]{2})|[^" + _SAFE + rb"]")
-_NOT_SAFE_OR_STAR = re.compile(rb"%([0-9A-Fa-f]{2})|[^*" + _SAFE + rb"]")
-_NOT_SAFE_OR_OPERATOR = re.compile(rb"%([0-9A-Fa-f]{2})|[^*$" + _SAFE + rb"]")
+class _Rewriter(dict[bytes, bytes]):
+    """What octets, and percent-encoded octets, are rewritten to; worked out when first met.
+
+    A text is split at what has to be rewritten, and joined again: no function is called for each of
+    them, so that a text of nothing else costs little more than any other.
+    """
+
+    def __init__(self, rewritten: bytes, decoded: bytes = b"") -> None:
+        self._parts = re.compile(b"(" + rewritten + b")").split
+        self._is_decoded = re.compile(b"[" + decoded + b"]").fullmatch if decoded else None
+
+    def __call__(self, data: bytes) -> bytes:
+        parts = self._parts(data)
+        parts[1::2] = map(self.__getitem__, parts[1::2])
+        return b"".join(parts)
+
+    def __missing__(self, found: bytes) -> bytes:
+        if len(found) == 1:
+            made = b"%%%02X" % ord(found)
+        else:
+            octet = bytes.fromhex(found[1:].decode())
+            is_decoded = self._is_decoded is not None and self._is_decoded(octet)
+            made = octet if is_decoded else found.upper()
+        self[found] = made
+        return made
 
 
-def _rfc(unsafe: re.Pattern[bytes], data: bytes, is_literal: _Test = _IS_UNRESERVED) -> bytes:
-    """RFC 9309 section 2.2.2: percent-encoded octets of unreserved characters are decoded, octets
-    outside US-ASCII or with no place in a URL are encoded; `%` alone stands for itself."""
-
-    def comparable(found: re.Match[bytes]) -> bytes:
-        if found[1] is None:
-            return b"%%%02X" % ord(found[0])
-        octet = bytes.fromhex(found[1].decode())
-        return octet if is_literal(octet) else found[0].upper()
-
-    return unsafe.sub(comparable, data)
+# RFC 9309 section 2.2.2: percent-encoded octets of unreserved characters are decoded, octets
+# outside US-ASCII or with no place in a URL are encoded; `%` alone stands for itself.
+_rfc_path = _Rewriter(_PERCENT + rb"|[^" + _SAFE + rb"]", _UNRESERVED)
+_rfc_pattern = _Rewriter(_PERCENT + rb"|[^*" + _SAFE + rb"]", _UNRESERVED)
+_literal = _Rewriter(_PERCENT + rb"|[^*$" + _SAFE + rb"]", rb"*$" + _UNRESERVED)
+_google = _Rewriter(_PERCENT + rb"|[\x80-\xff]")
+_escape = _Rewriter(rb"[^%*$" + _SAFE + rb"]")
+_upper_hex = _Rewriter(_PERCENT)
 
 
 def google_pattern(value: bytes, url: str | None) -> bytes | None:
@@ -101,13 +117,7 @@ def google_pattern(value: bytes, url: str | None) -> bytes | None:
     >>> google_pattern(b"/SanJos\xc3\xa9/%aa", None)
     b'/SanJos%C3%A9/%AA'
     """
-    upper = _upper_hex(value)
-    if upper.isascii():
-        return upper
-    return _NOT_ASCII.sub(lambda found: b"%%%02X" % ord(found[0]), upper)
-
-
-_NOT_ASCII = re.compile(rb"[\x80-\xff]")
+    return value if value.isascii() and b"%" not in value else _google(value)
 
 
 def raw_path(path: str) -> str:
@@ -121,7 +131,9 @@ def scanner_pattern(value: bytes, url: str | None) -> bytes | None:
     >>> scanner_pattern(b"/a%2f", None), scanner_pattern(b"/a b", None)
     (b'/a%2F', None)
     """
-    return None if _IMPOSSIBLE(value) else _upper_hex(value)
+    if _IMPOSSIBLE(value):
+        return None
+    return _upper_hex(value) if b"%" in value else value
 
 
 _IMPOSSIBLE = re.compile(rb"[\s\\]").search
@@ -187,17 +199,6 @@ def escaped_path(path: str) -> str:
     return path if _PLAIN_PATH(path) else _escape(to_bytes(path)).decode("ascii")
 
 
-def _escape(data: bytes) -> bytes:
-    return _NOT_IN_URL.sub(lambda found: b"%%%02X" % ord(found[0]), data)
-
-
-_NOT_IN_URL = re.compile(rb"[^%*$" + _SAFE + rb"]")
-
-
-def _upper_hex(data: bytes) -> bytes:
-    return _PERCENT.sub(lambda found: found[0].upper(), data) if b"%" in data else data
-
-
 def _one_a_byte(text: str) -> str:
     return text if text.isascii() else to_bytes(text).decode("latin-1")
 
@@ -232,7 +233,7 @@ def _wild(rank: int, pieces: tuple[str, ...], end: str) -> _Wild:
 class _Wilds:
     """The rules with `*` that hang on one literal, best first."""
 
-    __slots__ = ("by_gram", "has_long", "outer", "rules", "start", "top")
+    __slots__ = ("by_gram", "outer", "rules", "sizes", "start", "top")
 
     GRAM = 4
     MANY = 48
@@ -241,54 +242,61 @@ class _Wilds:
     def __init__(self, literal: str, rules: list[_Wild], outer: "_Wilds | None") -> None:
         self.start = len(literal)
         self.rules = sorted(rules, reverse=True)
-        self.has_long = any(len(rule.needs) >= _LONG for rule in rules)
         self.by_gram: dict[str, list[_Wild]] = {}
+        self.sizes: list[int] = []
+        """How long the grams are that rules are filed under."""
         self.outer = outer
         """The rules of the next shorter literal that has any."""
         self.top: int = max(self.rules[0].rank, outer.top if outer else 0)
         """The highest rank here and further out."""
-        if len(rules) >= self.MANY:
-            self._file_by_gram()
+        for size in range(self.GRAM, 0, -1):
+            if len(self.rules) < self.MANY:
+                break
+            self._file_by_gram(size)
 
-    def _file_by_gram(self) -> None:
+    def _file_by_gram(self, size: int) -> None:
         """File each rule with a long enough piece under the rarest of its grams.
 
         A path without that gram cannot match, so most rules are never looked at.
         """
-        grams = {rule.rank: self._grams(rule) for rule in self.rules}
+        grams = {rule.rank: self._grams(rule, size) for rule in self.rules}
         count = Counter(gram for found in grams.values() for gram in found)
+        if not count:
+            return
         for rule in self.rules:
             if found := grams[rule.rank]:
                 rarest = min(found, key=lambda gram: (count[gram], gram))
                 self.by_gram.setdefault(rarest, []).append(rule)
         self.rules = [rule for rule in self.rules if not grams[rule.rank]]
+        self.sizes.append(size)
 
-    def _grams(self, rule: _Wild) -> set[str]:
+    def _grams(self, rule: _Wild, size: int) -> set[str]:
         pieces = (*rule.pieces, rule.end)
-        return {gram for piece in pieces for gram in _windows(piece, self.GRAM)}
+        return {gram for piece in pieces for gram in _windows(piece, size)}
 
-    def best(self, path: str, best: int) -> int:
+    def best(self, path: str, padded: str, best: int) -> int:
         """The highest matching rank of these rules, or `best` when none is higher."""
-        best = self._best_of(self.rules, path, best)
-        if self.by_gram:
+        best = self._best_of(self.rules, path, padded, best)
+        for size in self.sizes:
             # Sets: a gram that occurs many times in the path is still looked up once.
-            for gram in self.by_gram.keys() & _windows(path[self.start :], self.GRAM):
-                best = self._best_of(self.by_gram[gram], path, best)
+            for gram in self.by_gram.keys() & _windows(path[self.start :], size):
+                best = self._best_of(self.by_gram[gram], path, padded, best)
         return best
 
-    def _best_of(self, rules: list[_Wild], path: str, best: int) -> int:
+    def _best_of(self, rules: list[_Wild], path: str, padded: str, best: int) -> int:
         """The first of these rules that matches, if it is better than `best`.
 
         Taking each piece at its first place leaves the most room for the next, so trying a later
         place could not help: the work is at most the length of the path for each piece.
         """
         room = len(path) - self.start
-        padded = path + _ENOUGH if self.has_long else path
         for rank, needs, pieces, end, length in rules:
             if rank <= best:
                 break
+            if length > room:
+                continue
             text = padded if len(needs) >= _LONG else path
-            if needs not in text or length > room or not path.endswith(end):
+            if needs not in text or not path.endswith(end):
                 continue
             place = self.start
             for piece in pieces:
@@ -332,7 +340,7 @@ class RuleSet:
     3
     """
 
-    __slots__ = ("_literals", "_texts", "ranked")
+    __slots__ = ("_has_long", "_literals", "_texts", "ranked")
 
     def __init__(self, rules: Iterable[Rule], dialect: "Dialect") -> None:
         ranked = _ranked(_with_index_html(rules, dialect), dialect)
@@ -340,18 +348,19 @@ class RuleSet:
         """The rules by rank, the best last; rank 0 is no rule."""
         prefix: dict[str, int] = {}
         exact: dict[str, int] = {}
-        wild: dict[str, list[_Wild]] = {}
+        wild: dict[str, dict[tuple[tuple[str, ...], str], int]] = {}
         # Ascending: of two rules with the same literal, the later one here is the better.
         for rank, rule in enumerate(ranked, 1):
             literal, pieces, end = _split(_one_a_byte(rule.pattern), dialect.wildcards)
             if pieces or end:
-                wild.setdefault(literal, []).append(_wild(rank, pieces, end or ""))
+                wild.setdefault(literal, {})[pieces, end or ""] = rank
             elif end == "":
                 exact[literal] = rank
             else:
                 prefix[literal] = rank
         self._texts = sorted({*prefix, *exact, *wild})
         self._literals: list[_Literal] = []
+        self._has_long = False
         outer: _Literal | None = None
         for text in self._texts:
             while outer is not None and not text.startswith(outer.text):
@@ -360,7 +369,9 @@ class RuleSet:
             outer.prefix = max(outer.prefix, prefix.get(text, 0))
             outer.exact = exact.get(text, 0)
             if text in wild:
-                outer.wilds = _Wilds(text, wild[text], outer.wilds)
+                rules_here = [_wild(rank, *parts) for parts, rank in wild[text].items()]
+                outer.wilds = _Wilds(text, rules_here, outer.wilds)
+                self._has_long |= any(len(rule.needs) >= _LONG for rule in rules_here)
             self._literals.append(outer)
 
     def best(self, path: str) -> int:
@@ -379,8 +390,9 @@ class RuleSet:
         if literal.exact > best and len(path) == len(literal.text):
             best = literal.exact
         wilds = literal.wilds
+        padded = path + _ENOUGH if self._has_long and wilds is not None else path
         while wilds is not None and wilds.top > best:
-            best = wilds.best(path, best)
+            best = wilds.best(path, padded, best)
             wilds = wilds.outer
         return best
 

@@ -275,18 +275,26 @@ class Policy(Matcher):
     @property
     def request_rate(self) -> RequestRate | None:
         """The rate the site asks this agent to keep to; the slowest of several."""
+        if not self._timed_lines:
+            return None
+        return self._once("rate", self._slowest_rate)
+
+    def _slowest_rate(self) -> RequestRate | None:
         rates = self._timed("request-rate", request_rate)
         return max(rates, key=lambda rate: rate.interval, default=None)
 
     @property
     def visit_time(self) -> VisitTime | None:
         """The hours in which the site wants this agent; the shortest of several."""
+        if not self._timed_lines:
+            return None
+        return self._once("window", self._shortest_window)
+
+    def _shortest_window(self) -> VisitTime | None:
         windows = self._timed("visit-time", visit_time)
         return min(windows, key=lambda window: window.minutes, default=None)
 
     def _timed(self, name: str, read: Callable[[str], _T | None]) -> list[_T]:
-        if not self._timed_lines:
-            return []
         values = [read(text) for each, text in self._timed_lines if each == name]
         return [value for value in values if value is not None]
 
