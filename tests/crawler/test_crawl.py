@@ -1344,7 +1344,8 @@ def test_an_error_in_keep_ends_the_crawl(place: str) -> None:
 
 def test_a_keep_that_takes_its_time_holds_up_no_other_host(place: str) -> None:
     """While it waits, pages of another host are asked for."""
-    other_was_asked, begun = threading.Event(), threading.Event()
+    begun, other_was_asked = threading.Event(), threading.Event()
+    other_has_links = asyncio.Event()
 
     def keep(each: Crawled) -> None:
         if "127.0.0.1" in each.url and not begun.is_set():
@@ -1353,9 +1354,14 @@ def test_a_keep_that_takes_its_time_holds_up_no_other_host(place: str) -> None:
 
     async def asked(call: Call) -> None:
         path = (await call.request()).path
+        other_has_links.set()
         await until(begun.is_set)
         if path == "/3":
             other_was_asked.set()
+        await html()(call)
+
+    async def first(call: Call) -> None:
+        await other_has_links.wait()
         await html()(call)
 
     async def work(ran: Ran) -> None:
@@ -1363,7 +1369,7 @@ def test_a_keep_that_takes_its_time_holds_up_no_other_host(place: str) -> None:
         assert len(ran.pages) == 5
 
     pages = {f"{OTHER}/{n}": asked for n in (1, 2, 3)}
-    visiting(work, lambda _: {"/": html(), f"{OTHER}/": html("/1", "/2", "/3"), **pages}, place)
+    visiting(work, lambda _: {"/": first, f"{OTHER}/": html("/1", "/2", "/3"), **pages}, place)
 
 
 def test_keep_gets_one_page_at_a_time(place: str) -> None:
