@@ -128,9 +128,8 @@ def test_twice_the_input_is_at_most_twice_the_work(shape: str, dialect: str) -> 
     """Whatever a file is full of, and whatever is asked of it."""
     size = 60  # beyond where rules begin to be looked up instead of tried
     everything(*SHAPES[shape](2 * size), dialect)  # what is worked out once in a process
-    once, twice = (
-        work(lambda n=n: everything(*SHAPES[shape](n), dialect)) for n in (size, 2 * size)
-    )
+    once = work(lambda: everything(*SHAPES[shape](size), dialect))
+    twice = work(lambda: everything(*SHAPES[shape](2 * size), dialect))
     assert twice <= 2.1 * once
 
 
