@@ -213,6 +213,11 @@ class AsyncClient:
         delay = self._pace.gap(0.5) if known is None else known.gap(0.5)
         return delay, self._gate.earliest(name)
 
+    def least_delay_of(self, name: str) -> float:
+        """The shortest time from one request to the next that a host may see now."""
+        known = self._known.get(name)
+        return self._pace.gap(0.0) if known is None else known.gap(0.0)
+
     def shut(self) -> None:
         """Let nothing more start, and turn away whoever waits; what is under way goes on."""
         self._gate.shut()

@@ -146,6 +146,14 @@ class Page:
         return 200 <= (self.status or 0) < 300
 
     @property
+    def server_failed(self) -> bool:
+        """Whether the server answered that it cannot, or not now: 429 and 5xx.
+
+        Such a page counts as failed; with any other status it was fetched.
+        """
+        return self.status == 429 or (self.status or 0) >= 500
+
+    @property
     def cause(self) -> str:
         """Why there was no answer, or why a redirect was not followed; empty when all went well."""
         return self.hops[-1].cause

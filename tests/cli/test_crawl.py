@@ -670,8 +670,10 @@ def test_pages_are_saved(run: Run, site: Site) -> None:
     assert ran.code == 0
     root = Path("saved/here")
     files = {each.relative_to(root) for each in root.rglob("*") if each.is_file()}
-    assert files == {file_of(site.url(SHOP, path)) for path in ("/", "/a", "/listed")}
-    assert (root / file_of(site.url(SHOP, "/listed"))).read_bytes() == b"hello"
+    saved = {file_of(site.url(SHOP, path), "text/html") for path in ("/", "/a")}
+    listed = file_of(site.url(SHOP, "/listed"), "text/plain")
+    assert files == {*saved, listed, Path("pages.jsonl")}
+    assert (root / listed).read_bytes() == b"hello"
 
 
 def test_a_folder_that_cannot_be_written_to(run: Run, site: Site) -> None:
@@ -685,7 +687,7 @@ def test_a_folder_that_cannot_be_written_to(run: Run, site: Site) -> None:
 
 def test_a_file_that_cannot_be_written_ends_the_crawl(run: Run, site: Site) -> None:
     """The page does not count, and is asked for again when the crawl goes on."""
-    blocked = Path("saved") / file_of(site.url(SHOP, "/a"))
+    blocked = Path("saved") / file_of(site.url(SHOP, "/a"), "text/html")
     blocked.mkdir(parents=True)
     (blocked / "x").write_text("")
     ran = run("-o", "saved", site.url(SHOP))

@@ -95,7 +95,7 @@ def test_a_store_that_is_kept_can_be_looked_at(
     for words in typed:
         assert main([*words[:-1], str(store)]) == 0, words
     said = capsys.readouterr()
-    assert "nothing found" in said.err
+    assert "OK: " in said.err
     assert "all the same" in said.err
     assert "finished" in said.out
     assert [each.name for each in tmp_path.iterdir()] == ["report.html"]

@@ -12,7 +12,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -203,7 +203,9 @@ def test_records_in_json(run: Run) -> None:
 def test_filters(run: Run, filters: list[str], numbers: list[int]) -> None:
     """By host, time, type and agent, the same for `list`, `replay` and `export`."""
     assert [record["id"] for record in run("list", "--json", *filters).objects] == numbers
-    assert [record["id"] for record in run("export", *filters).objects] == numbers
+    *exported, last = run("export", *filters).objects
+    assert [record["id"] for record in exported] == numbers
+    assert (last["export"], last["records"], last["total"]) == ("filtered", len(numbers), 5)
     ran = run("replay", *filters)
     assert ran.code == 0
     count = "1 record" if len(numbers) == 1 else f"{len(numbers)} records"
@@ -368,7 +370,8 @@ def test_an_empty_store(run: Run) -> None:
     assert run("verify", "--head", f"0:{'0' * 64}").code == 0
     assert run("list") == Ran(0, b"", "")
     assert run("replay").err == "0 records decided again: all the same\n"
-    assert run("export") == Ran(0, b"", "")
+    (last,) = run("export").objects
+    assert (last["export"], last["records"], last["head"]) == ("whole", 0, f"0:{'0' * 64}")
     assert run("prune", "--before", "2030-01-01", "--yes").out == "nothing to drop\n"
     assert run("show", "1").code == 1
 
@@ -382,9 +385,10 @@ def test_nothing_is_found_in_a_store_as_it_was_written(run: Run) -> None:
     ran = run("verify")
     assert (ran.code, ran.out) == (0, "")
     first, second = ran.err.splitlines()
-    assert first == f"nothing found, up to {head()}"
+    assert first == f"OK: 5 records verified, chain intact; head {head()}"
     assert second.startswith("without --head: whether records are missing at the end")
-    assert run("verify", "--head", head()).err == f"nothing found, up to {head()}\n"
+    ok = f"OK: 5 records verified, chain intact; head {head()}\n"
+    assert run("verify", "--head", head()).err == ok
     assert run("verify", "--json").out == ""
 
 
@@ -407,7 +411,8 @@ def test_findings_are_printed_one_a_line(run: Run, statement: str, found: list[i
         f"record {number}" for number in found
     ]
     count = len(ran.lines)
-    assert ran.err.startswith(f"{count} finding{'' if count == 1 else 's'}, up to 5:")
+    found_so_many = f"FAILED: {count} finding{'' if count == 1 else 's'} in 5 records; head 5:"
+    assert ran.err.startswith(found_so_many)
     ran = run("verify", "--json")
     assert (ran.code, [each["id"] for each in ran.objects][: len(found)]) == (1, found)
     assert all(each["problem"] for each in ran.objects)
@@ -446,9 +451,8 @@ def test_an_exported_file_is_verified_alone(run: Run) -> None:
     exported = run("export").raw
     Path("file.jsonl").write_bytes(exported)
     Path("manners.db").unlink()
-    assert run("verify", "file.jsonl", "--head", noted) == Ran(
-        0, b"", "nothing found in 5 records\n"
-    )
+    ok = f"OK: 5 records verified, a whole export, chain intact; head {noted}\n"
+    assert run("verify", "file.jsonl", "--head", noted) == Ran(0, b"", ok)
     assert run("verify", "-", "--head", noted, stdin=exported).code == 0
     ran = run("verify", "file.jsonl")
     assert (ran.code, ran.err.count("\n")) == (0, 2)
@@ -463,7 +467,7 @@ def test_what_a_part_of_a_file_cannot_show_is_said(run: Run) -> None:
     """Filtered, or redacted."""
     ran = run("verify", "-", stdin=run("export", "--host", "a.example").raw)
     assert (ran.code, ran.out) == (0, "")
-    assert "gaps between the numbers: 1, as in a filtered export" in ran.err
+    assert "filtered: 3 of 5 records; gaps are expected" in ran.err
     ran = run("verify", "-", stdin=run("export", "--redact-query").raw)
     assert (ran.code, ran.out) == (0, "")
     assert "1 redacted: whether these were changed cannot be known; the hashes of 1" in ran.err
@@ -488,9 +492,9 @@ def test_a_line_without_end_fills_no_memory(run: Run, monkeypatch: pytest.Monkey
     from manners.evidence import export
 
     keep(*FIVE[:2])
-    first, second = run("export").raw.splitlines(keepends=True)
+    first, second, last = run("export").raw.splitlines(keepends=True)
     monkeypatch.setattr(export, "MAX_LINE", len(second) + 10)
-    ran = run("verify", "-", stdin=first + b"x" * 100_000 + b"\n" + second)
+    ran = run("verify", "-", stdin=first + b"x" * 100_000 + b"\n" + second + last)
     assert (ran.code, ran.lines) == (1, ["line 2: is not a record: too long"])
 
 
@@ -561,7 +565,10 @@ def test_what_cannot_be_decided_again_is_exit_code_3(run: Run) -> None:
 def test_an_export_is_what_the_store_has(run: Run) -> None:
     """JSON lines: to standard output, or to a file."""
     ran = run("export")
-    assert ran.objects == run("list", "--all", "--json").objects
+    *lines, last = ran.objects
+    assert [line.pop("export") for line in lines] == ["whole"] * 5
+    assert lines == run("list", "--all", "--json").objects
+    assert (last["export"], last["records"], last["head"]) == ("whole", 5, head())
     assert run("export", "--json").raw == ran.raw
     assert run("export", "-o", "file.jsonl") == Ran(0, b"", "5 records in file.jsonl\n")
     assert Path("file.jsonl").read_bytes() == ran.raw
@@ -599,7 +606,7 @@ def test_a_file_that_is_there_is_not_replaced_unless_somebody_says_so(run: Run, 
     assert (ran.code, ran.err) == (2, "manners: 'file' is there already; --force replaces it\n")
     assert Path("file").read_text() == "precious"
     assert run("export", "-o", "file", "--force").code == 0
-    assert len(Path("file").read_text().splitlines()) == 5
+    assert len(Path("file").read_text().splitlines()) == 6
     Path("folder").mkdir()
     os.mkfifo("pipe")
     for place in ("folder", "pipe", "/dev/null"):
@@ -623,15 +630,20 @@ def test_a_file_is_there_as_a_whole_or_not_at_all(
     run: Run, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
 ) -> None:
     """What was interrupted leaves what was there before."""
-    records = EvidenceStore.records
+    view = EvidenceStore.view
 
+    @contextmanager
     def interrupted(*arguments: Any) -> Iterator[Any]:
-        yield next(records(*arguments))
-        raise error
+        def records() -> Iterator[Any]:
+            yield next(found.records)
+            raise error
+
+        with view(*arguments) as found:
+            yield found._replace(records=records())
 
     Path("file").write_text("precious")
     before = sorted(Path().iterdir())
-    monkeypatch.setattr(EvidenceStore, "records", interrupted)
+    monkeypatch.setattr(EvidenceStore, "view", interrupted)
     assert run("export", "-o", "file", "--force").code == (130 if error is KeyboardInterrupt else 3)
     assert Path("file").read_text() == "precious"
     assert sorted(Path().iterdir()) == before
@@ -665,7 +677,7 @@ def test_robots_txt_files_that_are_not_what_they_were(run: Run, statement: str) 
     """They are not written, the records are, and the exit code is 1."""
     change(statement)
     ran = run("export", "--snapshots", "files")
-    assert (ran.code, len(ran.lines)) == (1, 5)
+    assert (ran.code, len(ran.lines)) == (1, 6)
     assert ran.err == (
         "manners: warning: 1 robots.txt file missing or changed:"
         " `manners evidence verify` says which\n"
@@ -693,7 +705,7 @@ def test_queries_can_be_left_out(run: Run, words: list[str]) -> None:
 @pytest.mark.usefixtures("five")
 def test_a_redacted_line_says_so(run: Run) -> None:
     """At its top; others are as they were."""
-    lines = run("export", "--redact-query").objects
+    *lines, _ = run("export", "--redact-query").objects
     assert [line.get("redacted") for line in lines] == [None, True, None, None, None]
     assert lines[1]["metadata"]["url"] == "https://a.example/private/x?…"
 
@@ -776,7 +788,7 @@ def test_a_terminal_gets_colours(run: Run) -> None:
     code, shown = on_terminal("verify")
     assert code == 0
     assert "verifying 5 records" in shown
-    assert shown.rpartition("\x1b[2K")[2].startswith("nothing found")
+    assert shown.rpartition("\x1b[2K")[2].startswith("OK: 5 records verified")
     assert "\x1b" not in run("list").out
 
 

@@ -150,11 +150,11 @@ def pages(site: Site) -> list[str]:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """What is in the files of a folder, by the name without its digest."""
+    """What is in the saved pages of a folder, by the name without its digest."""
     return {
         re.sub(r"-[0-9a-f]{12}(?=\.|$)", "", str(path.relative_to(folder))): path.read_bytes()
         for path in folder.rglob("*")
-        if path.is_file()
+        if path.is_file() and path.name != "pages.jsonl"
     }
 
 
@@ -225,12 +225,12 @@ def test_several_pages_have_a_line_each_and_a_summary(run: Run, site: Site) -> N
     )
     first, most, *others = ran.err.splitlines()
     origin = site.url(path="")
-    assert first == "2 fetched, 4 blocked, 2 failed"
+    assert first == "3 fetched, 4 blocked, 1 failed"
     assert most == f"  3 blocked: {origin}  line 2: Disallow: /private/"
     assert sorted(others) == [
         f"  1 blocked: {origin}  line 3: Disallow: /secret/",
-        "  1 failed: 404",
         "  1 failed: invalid-url  not an http or https URL",
+        "  1 fetched: 404",
         EVIDENCE,
     ]
     assert sorted(pages(site)) == ["/a", "/missing", "/moved", "/new", "/to-private"]
@@ -665,11 +665,13 @@ def test_a_full_disk_leaves_nothing_half_written(site: Site, tmp_path: Path) -> 
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
     )
     assert ran.returncode == 2
-    assert b"1 fetched, 1 not done\nmanners: cannot write 'pages/" in ran.stderr
+    assert b"1 fetched\nended early; go on, with the same options: manners get" in ran.stderr
+    assert b"\nmanners: cannot write 'pages/" in ran.stderr
     assert b"File too large" in ran.stderr
-    assert [path.name for path in (tmp_path / "pages").rglob("*") if path.is_file()] == [
-        file_of(urls[0]).name
-    ]
+    assert {path.name for path in (tmp_path / "pages").rglob("*") if path.is_file()} == {
+        file_of(urls[0]).name,
+        "pages.jsonl",
+    }
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
@@ -844,7 +846,12 @@ def test_an_interruption_says_what_was_done(site: Site, tmp_path: Path, how: str
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=10) == 130
-        assert process.stderr.read().decode().splitlines() == ["1 fetched, 5 not done", EVIDENCE]
+        again = f"manners get -o pages --resume {'URL…' if given else '< LIST'}"
+        assert process.stderr.read().decode().splitlines() == [
+            "1 fetched",
+            f"ended early; go on, with the same options: {again}",
+            EVIDENCE,
+        ]
     assert len(files(tmp_path / "pages")) == 1
 
 

@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 import manners
-from manners.crawler.crawl import FINISHED
+from manners.crawler.crawl import FINISHED, crawl
+from manners.errors import StoreError
 from manners.evidence.store import EvidenceStore
 from manners.politeness.backends.memory import MemoryBackend
 from tests.client.asking import OPEN, rules, settings, slow
@@ -113,22 +115,30 @@ def test_sitemaps_of_a_robots_txt_that_cannot_be_had(place: str) -> None:
     visiting(work, make, place)
 
 
-def test_one_that_is_left_unfinished_is_told_of(
+def test_any_crawl_of_a_store_is_resumed_by_its_number(
     place: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Another one in the same store puts it out of reach."""
+    """Another crawl in the same store leaves an unfinished one as it is."""
 
     async def work(ran: Ran) -> None:
         await ran.go("/0", source="links", max_pages=2)
-        assert "not finished" not in caplog.text
         await ran.go("/0", source="links")
-        assert "crawl 1 in it is not finished" in caplog.text
-        caplog.clear()
-        await ran.go("/0", source="links")
-        assert "not finished" not in caplog.text
-        assert ran.crawl.ended == FINISHED
+        assert (ran.crawl.number, ran.crawl.ended) == (2, FINISHED)
+        before = len(ran.asked)
+        await ran.go(resume=1, source="links")
+        assert (ran.crawl.number, ran.crawl.ended) == (1, FINISHED)
+        assert ran.asked[before:] == ["/2", "/3", "/4"]
+        with pytest.raises(StoreError, match="there is no crawl 3 in it"):
+            await ran.go(resume=3, source="links")
 
     visiting(work, lambda _: chain(5), place)
+    assert "crawl 1" not in caplog.text
+
+
+@pytest.mark.parametrize("wrong", [-1, "1", 1.0])
+def test_a_number_that_is_none_is_refused(place: str, wrong: Any) -> None:
+    with pytest.raises(ValueError, match="the number of a crawl"):
+        crawl([], store=place, resume=wrong)
 
 
 def test_a_host_that_comes_up_late_is_left_alone_too(place: str) -> None:

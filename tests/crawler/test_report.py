@@ -74,8 +74,10 @@ def test_a_crawl_that_took_place(tmp_path: Path) -> None:
         *("/", "/a", "/relative", "/gone"),
     }
     assert [each.title for each in found.pages.rows if each.title] == ["A page"]
-    assert [(each.url, each.reason) for each in found.failed.rows] == [
-        (f"{base}/broken", "status 500")
+    broken = [(each.url, each.reason, each.status, each.found_in) for each in found.broken.rows]
+    assert broken == [
+        (f"{base}/broken", "status 500", 500, ""),
+        (f"{base}/gone", "", 404, f"{base}/"),
     ]
     assert {each.reason: each.number for each in found.blocked} == {
         "rule-matched": 2,
@@ -463,7 +465,7 @@ def test_what_somebody_changed_is_no_reason_to_fail(tmp_path: Path) -> None:
 
 def test_lists_are_cut_and_counts_are_not(shop_db: Path, report: Report) -> None:
     short = read(shop_db, rows=3)
-    for name in ("decisions", "robots", "failed", "pages", "hosts"):
+    for name in ("decisions", "robots", "broken", "pages", "hosts"):
         cut, whole = getattr(short, name), getattr(report, name)
         assert len(cut.rows) <= 3 < whole.total + 1
         assert cut.total == whole.total

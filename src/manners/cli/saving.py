@@ -22,17 +22,76 @@ _is_sha256 = re.compile(r"[0-9a-f]{64}").fullmatch
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|\Z)").match
 
 
-def file_of(url: str) -> Path:
+_ENDINGS = {
+    **{
+        f"text/{name}": f".{name}" for name in ("html", "css", "csv", "xml", "calendar", "markdown")
+    },
+    **{f"image/{name}": f".{name}" for name in ("png", "gif", "webp", "avif", "bmp", "tiff")},
+    **{f"application/{name}": f".{name}" for name in ("pdf", "json", "xml", "zip", "rtf", "wasm")},
+    **{f"audio/{name}": f".{name}" for name in ("ogg", "wav", "flac", "aac", "opus")},
+    **{f"video/{name}": f".{name}" for name in ("mp4", "webm", "ogg")},
+    **{f"font/{name}": f".{name}" for name in ("woff", "woff2", "ttf", "otf")},
+    "text/plain": ".txt",
+    "text/calendar": ".ics",
+    "text/markdown": ".md",
+    "text/javascript": ".js",
+    "text/tab-separated-values": ".tsv",
+    "application/xhtml+xml": ".html",
+    "application/javascript": ".js",
+    "application/rss+xml": ".xml",
+    "application/atom+xml": ".xml",
+    "application/ld+json": ".json",
+    "application/x-ndjson": ".jsonl",
+    "application/gzip": ".gz",
+    "application/x-gzip": ".gz",
+    "application/x-tar": ".tar",
+    "application/epub+zip": ".epub",
+    "application/msword": ".doc",
+    "application/vnd.ms-excel": ".xls",
+    "application/vnd.ms-powerpoint": ".ppt",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": ".pptx",
+    "image/jpeg": ".jpg",
+    "image/svg+xml": ".svg",
+    "image/x-icon": ".ico",
+    "image/vnd.microsoft.icon": ".ico",
+    "audio/mpeg": ".mp3",
+    "audio/mp4": ".m4a",
+    "video/mpeg": ".mpeg",
+    "video/quicktime": ".mov",
+}
+"""The ending of a file, by the type that the server names."""
+_KNOWN_ENDINGS = {*_ENDINGS.values(), ".jpeg"}
+_UNTYPED = ("", "application/octet-stream", "binary/octet-stream")
+
+
+def ending_of(content_type: str, written: str = "") -> str:
+    """The ending of a file: by its type, else as its URL has it, if it is a known one.
+
+    >>> ending_of("text/html", ".php"), ending_of("image/jpeg"), ending_of("", ".PDF")
+    ('.html', '.jpg', '.pdf')
+    >>> ending_of("application/x-sh"), ending_of("application/octet-stream", ".exe")
+    ('.bin', '.bin')
+    """
+    kind, own = content_type.partition(";")[0].strip().lower(), written.lower()
+    if kind in _UNTYPED and own in _KNOWN_ENDINGS:
+        return own
+    suffix = f".{kind.rpartition('+')[2]}" if "+" in kind else ""  # RFC 6839: +xml, +json, +zip
+    return _ENDINGS.get(kind) or (suffix if suffix in _KNOWN_ENDINGS else ".bin")
+
+
+def file_of(url: str, content_type: str = "") -> Path:
     """The file that a URL is saved in: a folder for the host, a name that only this URL has.
 
     The beginning of a name is for people. What tells it from all others is a digest of the URL, as
     it is requested: so names are the same in every run, and where file systems do not tell `A` from
-    `a`.
+    `a`. The ending is that of the type, whatever the URL looks like.
 
-    >>> file_of("https://example.com/docs/intro.html?page=2").as_posix()
-    'example.com/docs-intro-page-2-43d19bf3701d.html'
-    >>> file_of("https://example.com/../../etc/passwd").as_posix()
-    'example.com/etc-passwd-99164840ea55'
+    >>> file_of("https://example.com/docs/intro.php?page=2", "text/html").as_posix()
+    'example.com/docs-intro-page-2-5ca870c61cf7.html'
+    >>> file_of("https://example.com/../../etc/passwd", "text/plain; charset=utf-8").as_posix()
+    'example.com/etc-passwd-99164840ea55.txt'
     """
     asked = requestable(url)
     site = origin(asked)
@@ -45,7 +104,7 @@ def file_of(url: str) -> Path:
     folder = _UNSAFE_IN_HOST.sub("_", site.partition("//")[2])[:_MAX_FOLDER].strip("_.")
     if not folder or _DEVICE(folder):
         folder = f"_{folder}"
-    return Path(folder, f"{shown or 'page'}-{digest}{ending}")
+    return Path(folder, f"{shown or 'page'}-{digest}{ending_of(content_type, ending)}")
 
 
 def made(folder: Path) -> Path:
@@ -59,9 +118,9 @@ def made(folder: Path) -> Path:
     return folder
 
 
-def save(body: bytes, url: str, root: Path) -> Path:
+def save(body: bytes, url: str, root: Path, content_type: str = "") -> Path:
     """Write the body of a page to its file under a folder, all of it or nothing."""
-    path = root / file_of(url)
+    path = root / file_of(url, content_type)
     try:
         path.parent.mkdir(exist_ok=True)
         if path.parent.is_symlink():

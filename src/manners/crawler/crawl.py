@@ -115,18 +115,19 @@ class Crawl:
         settings: Settings,
         *,
         agent: str | None = None,
-        resume: bool = False,
+        resume: bool | int = False,
         keep: Callable[[Crawled], object] | None = None,
         draw: Callable[[], float] = random.random,
     ) -> None:
         if isinstance(urls, str):
             raise TypeError("a list of URLs is needed, not one")
-        if resume and settings.store is None:
+        is_resumed, self._which = _resumed(resume)
+        if is_resumed and settings.store is None:
             raise ValueError("there is nothing to resume without a store")
         self._starts = [page_url(url, without_tracking=settings.drop_tracking) for url in urls]
-        if not self._starts and not resume:
+        if not self._starts and not is_resumed:
             raise ValueError("a crawl begins with a URL")
-        self.settings, self._is_resumed = settings.for_agent(agent), resume
+        self.settings, self._is_resumed = settings.for_agent(agent), is_resumed
         self._keeper, self._draw = None if keep is None else Keeper(keep), draw
         self.number = 0
         """The number of the crawl in its store."""
@@ -309,16 +310,8 @@ class Crawl:
         """Find out where the crawl stands; in a thread, because it may take a while."""
         its = self.settings
         if self._is_resumed:
-            self.number = Frontier.latest(store)
-            if not self.number:
-                raise StoreError(store.place, "there is no crawl in it to go on with")
+            self.number = Frontier.find(store, self._which)
         else:
-            unfinished = Frontier.unfinished(store)
-            if unfinished:
-                logs.warned(
-                    f"{store.place}: crawl {unfinished} in it is not finished, and is out of reach"
-                    " now: resuming is for the last one"
-                )
             self.number = Frontier.begin(store, self._starts, its.changed())
         left.enter_context(store.alone("crawl", self.number, _FAREWELL))
         traps = Traps.by(its)
@@ -586,10 +579,19 @@ class Crawl:
             self._running += 1
 
 
-def told(place: str, timeout: float = TIMEOUT) -> dict[str, Any]:
-    """The settings that the last crawl in a store was given, where they are not as by default."""
-    with EvidenceStore(place, create=False, timeout=timeout) as store:
-        return Frontier.told(store)
+def _resumed(resume: bool | int) -> tuple[bool, int | None]:
+    """Whether a crawl is resumed, and which; None is the last one of the store."""
+    if isinstance(resume, bool):
+        return resume, None
+    if not isinstance(resume, int) or resume < 1:
+        raise ValueError(f"resume is True, or the number of a crawl, not {resume!r}")
+    return True, resume
+
+
+def told(place: str, number: int | None = None, *, timeout: float = TIMEOUT) -> dict[str, Any]:
+    """The settings that a crawl of a store was given, where they are not as by default."""
+    with EvidenceStore(place, readonly=True, timeout=timeout) as store:
+        return Frontier.told(store, number)
 
 
 def crawl(
@@ -597,17 +599,18 @@ def crawl(
     settings: Settings | None = None,
     *,
     agent: str | None = None,
-    resume: bool = False,
+    resume: bool | int = False,
     keep: Callable[[Crawled], object] | None = None,
     **changes: Any,
 ) -> Crawl:
     """Crawl sites, beginning with some URLs; iterate over it, with `for` or `async for`.
 
     Settings may be given as keywords, too. With a `store` there is evidence of every decision, and
-    `resume=True` goes on with the last crawl in it: as that was told to, where no `settings` are
-    given, but for the keywords. `keep` is called with every page before it counts as fetched: what
-    it has kept is not lost when the program is killed. It runs in a thread of its own, with one
-    page at a time.
+    `resume=True` goes on with the last crawl in it, `resume=3` with crawl 3: as that was told to,
+    where no `settings` are given, but for the keywords. Without `resume` a new crawl begins,
+    whatever else is in the store. `keep` is called with every page before it counts as fetched:
+    what it has kept is not lost when the program is killed. It runs in a thread of its own, with
+    one page at a time.
 
         for page in crawl(["https://example.com/"], store="crawl.db"):
             print(page.status, page.url, page.title)
@@ -617,7 +620,9 @@ def crawl(
         raise TypeError(
             f"settings are manners.Settings(…), or keywords as max_pages=3, not {given}"
         )
-    if settings is None and resume and changes.get("store"):
-        settings = Settings(**told(changes["store"], changes.get("server_timeout", TIMEOUT)))
+    is_resumed, number = _resumed(resume)
+    if settings is None and is_resumed and changes.get("store"):
+        timeout = changes.get("server_timeout", TIMEOUT)
+        settings = Settings(**told(changes["store"], number, timeout=timeout))
     its = (settings or Settings()).but(**changes)
     return Crawl(urls, its, agent=agent, resume=resume, keep=keep)

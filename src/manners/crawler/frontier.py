@@ -24,7 +24,7 @@ from sqlalchemy import Connection, func, insert, select, update
 
 from manners.crawler.found import clean, digest_of
 from manners.errors import StoreError
-from manners.evidence.schema import crawls, hosts, urls
+from manners.evidence.schema import crawls, hosts, pages, urls
 from manners.evidence.store import EvidenceStore
 from manners.urls import host
 
@@ -244,27 +244,59 @@ class Frontier:
     @staticmethod
     def latest(store: EvidenceStore) -> int:
         """The number of the last crawl; 0 where there is none."""
+        if not store.has_crawls:
+            return 0
         with store.reading() as connection:
             query = select(func.max(crawls.c.id)).where(crawls.c.command == "crawl")
             return int(connection.execute(query).scalar() or 0)
 
     @staticmethod
-    def told(store: EvidenceStore) -> dict[str, Any]:
-        """The settings that the last crawl was given, where they are not as by default."""
+    def find(store: EvidenceStore, number: int | None = None) -> int:
+        """The number of a crawl of the store, the last one by default; an error if it is not."""
+        if not store.has_crawls:
+            raise StoreError(store.place, "there is no crawl in it: it is of an older version")
         with store.reading() as connection:
-            mine = select(crawls.c.settings).where(crawls.c.command == "crawl")
+            mine = select(crawls.c.id).where(crawls.c.command == "crawl")
+            if number is not None:
+                mine = mine.where(crawls.c.id == number)
             found = connection.execute(mine.order_by(crawls.c.id.desc()).limit(1)).scalar()
-        told: dict[str, Any] = json.loads(found or "{}")
+        if found is None:
+            what = "there is no crawl in it to go on with"
+            if number is not None:
+                what = (
+                    f"there is no crawl {number} in it: `manners crawl list` says which there are"
+                )
+            raise StoreError(store.place, what)
+        return int(found)
+
+    @staticmethod
+    def told(store: EvidenceStore, number: int | None = None) -> dict[str, Any]:
+        """The settings that a crawl was given, where they are not as by default."""
+        found = Frontier.latest(store) if number is None else Frontier.find(store, number)
+        with store.reading() as connection:
+            mine = select(crawls.c.settings).where(crawls.c.id == found)
+            told: dict[str, Any] = json.loads(connection.execute(mine).scalar() or "{}")
         return told
 
     @staticmethod
     def unfinished(store: EvidenceStore) -> int:
-        """The number of the last crawl, if it has something left to ask for; 0 otherwise."""
+        """The number of the last crawl, if it has pages and more to ask for; 0 otherwise."""
         number = Frontier.latest(store)
-        left = (urls.c.crawl == number) & urls.c.state.in_(("queued", "leased"))
         with store.reading() as connection:
-            found = connection.execute(select(urls.c.digest).where(left).limit(1)).first()
-        return number if found else 0
+            if (
+                not number
+                or not connection.execute(
+                    select(pages.c.digest).where(pages.c.crawl == number).limit(1)
+                ).first()
+            ):
+                return 0
+            ended = connection.execute(select(crawls.c.ended).where(crawls.c.id == number)).scalar()
+            # Only queued URLs have an index, and of one that has ended none is leased.
+            for state in ("queued", "leased") if ended is None else ("queued",):
+                left = (urls.c.crawl == number) & (urls.c.state == state)
+                if connection.execute(select(urls.c.digest).where(left).limit(1)).first():
+                    return number
+        return 0
 
     def resume(self, settings: Mapping[str, Any]) -> None:
         """Queue again what was being asked for when the crawl stopped, and what may go on now.

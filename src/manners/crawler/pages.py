@@ -174,7 +174,7 @@ class Worker:
                     self._client.budget.give_back()
                 if crawled is not None:
                     crawled._set(location=target.url)
-        elif page.status == 429 or page.status >= 500:
+        elif page.server_failed:
             state, reason, is_tried_again = "failed", f"status {page.status}", True
         if is_tried_again and attempts < self._its.attempts:
             state, not_before = "queued", time.time() + self._pause(attempts)
@@ -246,7 +246,7 @@ class Worker:
             hop.started,
             hop.waited,
             hop.seconds,
-            self._client.pace_of(host(page.final_url))[0],
+            self._client.least_delay_of(host(page.final_url)),
         )
 
     # Where it leads to.
@@ -326,7 +326,7 @@ class Worker:
                     hop.started,
                     hop.waited,
                     hop.seconds,
-                    self._client.pace_of(url.host)[0],
+                    self._client.least_delay_of(url.host),
                     json.dumps(problems),
                 )
             )

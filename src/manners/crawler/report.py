@@ -7,7 +7,7 @@ However large a crawl is, its report is not: what is counted is all of it, what 
 import json
 import shlex
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, Connection, and_, case, func, select, unio
 
 from manners._text import cut
 from manners.crawler.frontier import REDIRECT
-from manners.crawler.status import Status, of_crawl, status_of
+from manners.crawler.status import Status, need_crawls, of_crawl, status_of
 from manners.crawler.timeline import Asked, Requests, TimeLine, Times
 from manners.errors import StoreError
 from manners.evidence.chain import Head
@@ -50,6 +50,8 @@ _READ = 8_000_000
 _TEXT = 2_000
 """Characters of anything that comes from elsewhere."""
 _AT_A_TIME = 1_000
+_LOOKED_UP = 1_000
+"""Hosts whose last record is looked up."""
 
 _JOINED = pages.join(urls, and_(urls.c.crawl == pages.c.crawl, urls.c.digest == pages.c.digest))
 
@@ -163,13 +165,18 @@ class Reason(NamedTuple):
     urls: list[Out]
 
 
-class Failed(NamedTuple):
-    """A page that was asked for in vain."""
+class Broken(NamedTuple):
+    """A page that was asked for in vain: it failed, or was answered with an error, as 404."""
 
     url: str
     reason: str
+    """Why it failed; empty where it was answered."""
     status: int | None
     attempts: int
+    source: str
+    """Who named it first: `link`, `sitemap`, `redirect` or `start`."""
+    found_in: str
+    """The page or sitemap that did."""
 
 
 class SitemapProblem(NamedTuple):
@@ -204,7 +211,7 @@ class HostRow(NamedTuple):
     """How long it took to answer, on average."""
     shortest: float | None
     """The shortest time from one start to the next."""
-    delay: float | None
+    delay: float
     """The last that was in force; of one that is drawn for each request, the least."""
     until: float
     """Since when it may be asked again, in seconds since the epoch."""
@@ -241,7 +248,7 @@ class Report(NamedTuple):
     problems: Listing[RobotsProblem]
     blocked: list[Reason]
     traps: list[Reason]
-    failed: Listing[Failed]
+    broken: Listing[Broken]
     pages: Listing[Fetched]
     sitemaps: Listing[SitemapRead]
     hosts: Listing[HostRow]
@@ -273,7 +280,7 @@ def report_of(
 
     With `redact`, or where the crawl was told so, the queries of URLs are left out.
 
-        with EvidenceStore("manners.db", create=False) as store:
+        with EvidenceStore("manners.db", readonly=True) as store:
             report = report_of(store)
             print(report.status.fetched, report.times.median)
     """
@@ -285,6 +292,7 @@ def report_of(
 
 def _look_for(store: EvidenceStore, crawl: int | None) -> None:
     """Say what there is instead, where there is no such crawl."""
+    need_crawls(store)
     with store.reading() as connection:
         found = [tuple(row) for row in connection.execute(select(crawls.c.id, crawls.c.command))]
     numbers = [number for number, command in found if command == "crawl"]
@@ -401,7 +409,11 @@ class _Reader:
         told = connection.execute(select(crawls.c.settings).where(crawls.c.id == self._crawl))
         self._told = _parsed(told.scalar(), dict)
         self._redact = redact or self._told.get("redact_query") is True
-        self._least = _least(self._told)
+        its = Settings()
+        self._delay_least = _number(self._told.get("delay_least"), its.delay_least)
+        most = _number(self._told.get("delay_most"), its.delay_most)
+        self._middle = (self._delay_least + most) / 2
+        self._demands: dict[str, float] = {}
         self._every = of_crawl(connection, urls.c.crawl, self._crawl)
         self._asked = of_crawl(connection, pages.c.crawl, self._crawl)
         self._mine = self._every & (urls.c.kind == "page")
@@ -432,7 +444,7 @@ class _Reader:
             problems=problems,
             blocked=[each for each in out if not each.reason.startswith(_TRAP)],
             traps=[each for each in out if each.reason.startswith(_TRAP)],
-            failed=self._failed(),
+            broken=self._broken(),
             pages=Listing(status.fetched, self._fetched(pages.c.started, self._rows)),
             sitemaps=self._sitemaps(),
             hosts=self._hosts(requests.hosts),
@@ -476,6 +488,22 @@ class _Reader:
             requests.add(host, started, seconds=seconds, delay=delay, size=size, counts=counts)
         return requests
 
+    def _least(self, host: str, delay: float) -> float:
+        """How short the gaps are that a delay stands for.
+
+        Earlier versions kept a drawn delay as the middle of its range, also where the site asks for
+        more than the least of it: then the last record of the host tells.
+        """
+        if abs(delay - self._middle) >= 1e-6:
+            return delay
+        demand = self._demands.get(host)
+        if demand is None and len(self._demands) < _LOOKED_UP:
+            query = select(evidence.c.content).where(evidence.c.host == host)
+            text = self._connection.execute(query.order_by(evidence.c.at.desc()).limit(1)).scalar()
+            demand = float(_number(_parsed(text, dict).get("crawlDelay"), 0.0))
+            self._demands[host] = demand
+        return float(min(max(self._delay_least, demand or 0.0), delay))
+
     def _stream(self, query: Any) -> Any:
         """Rows that come little by little."""
         return self._connection.execute(query.execution_options(yield_per=_AT_A_TIME))
@@ -506,7 +534,7 @@ class _Reader:
                     its.bytes,
                     its.seconds / its.requests,
                     its.shortest,
-                    None if row is None else self._least(row.delay),
+                    its.delay,
                     0.0 if row is None else row.not_before,
                 )
             )
@@ -611,12 +639,27 @@ class _Reader:
             )
         ]
 
-    def _failed(self) -> Listing[Failed]:
-        query = select(urls.c.url, urls.c.reason, urls.c.status, urls.c.attempts)
-        query = query.where(self._mine & (urls.c.state == "failed")).order_by(urls.c.seq)
-        rows = self._connection.execute(query.limit(self._rows))
-        found = [Failed(self._shown(row.url), cut(row.reason, _TEXT), *row[2:]) for row in rows]
-        return Listing(self._status.states.get("failed", 0), found)
+    def _broken(self) -> Listing[Broken]:
+        """Pages that failed, or were answered with an error, and who names them."""
+        is_error = (urls.c.state == "done") & (urls.c.status >= 400)
+        mine = self._mine & ((urls.c.state == "failed") | is_error)
+        total = self._connection.execute(select(func.count()).where(mine)).scalar_one()
+        columns = (urls.c.url, urls.c.reason, urls.c.status, urls.c.attempts)
+        query = select(*columns, urls.c.source, urls.c.found_in).where(mine).order_by(urls.c.seq)
+        return Listing(
+            total,
+            [
+                Broken(
+                    self._shown(row.url),
+                    cut(row.reason, _TEXT),
+                    row.status,
+                    row.attempts,
+                    row.source,
+                    self._shown(row.found_in),
+                )
+                for row in self._connection.execute(query.limit(self._rows))
+            ],
+        )
 
     def _sitemaps(self) -> Listing[SitemapRead]:
         """The sitemaps; those that something is wrong with first."""
@@ -699,14 +742,6 @@ def _parsed(text: str | None, kind: type[T]) -> T:
     except (ValueError, RecursionError):
         return kind()
     return value if isinstance(value, kind) else kind()
-
-
-def _least(told: Mapping[str, Any]) -> Callable[[float], float]:
-    """How short the gaps are that a delay stands for: a drawn one is kept as the middle."""
-    its = Settings()
-    least = _number(told.get("delay_least"), its.delay_least)
-    middle = (least + _number(told.get("delay_most"), its.delay_most)) / 2
-    return lambda delay: least if abs(delay - middle) < 1e-6 else delay
 
 
 def _number(value: Any, otherwise: float) -> Any:

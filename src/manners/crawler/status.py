@@ -8,7 +8,6 @@ from sqlalchemy import ColumnElement, Connection, distinct, func, select, union_
 
 from manners.crawler.frontier import REDIRECT
 from manners.errors import StoreError
-from manners.evidence.database import InUse
 from manners.evidence.schema import crawls, pages, retries, urls
 from manners.evidence.store import EvidenceStore
 
@@ -30,6 +29,8 @@ class Status(NamedTuple):
     crawl: int
     crawls: int
     """How many there are in the store."""
+    latest: int
+    """The number of the last one."""
     start: str
     began: str
     ended: str
@@ -88,11 +89,70 @@ class Status(NamedTuple):
         }
 
 
+class Listed(NamedTuple):
+    """One crawl of a store, in a list of all of them."""
+
+    crawl: int
+    start: str
+    began: str
+    ended: str
+    """Why; or that it runs, or was killed."""
+    seconds: float
+    """Of running."""
+    fetched: int
+    failed: int
+    blocked: int
+    left: int
+    """Pages that are still to be asked for."""
+    unread: int
+    """Sitemaps that are still to be read."""
+
+
+def crawls_of(store: EvidenceStore) -> list[Listed]:
+    """All crawls of a store, the oldest first."""
+    need_crawls(store)
+    counted: dict[int, Counter[str]] = {}
+    with store.reading() as connection:
+        mine = select(crawls).where(crawls.c.command == "crawl").order_by(crawls.c.id)
+        rows = connection.execute(mine).all()
+        is_redirect = urls.c.reason == REDIRECT
+        by = (urls.c.crawl, urls.c.kind, urls.c.state, is_redirect)
+        for crawl, kind, state, redirected, number in connection.execute(
+            select(*by, func.count()).group_by(*by)
+        ):
+            name = "left" if state in ("queued", "leased") else state
+            if kind != "page" or (state == "done" and redirected):
+                name = "unread" if name == "left" else "other"
+            counted.setdefault(crawl, Counter())[name] += number
+    return [
+        Listed(
+            crawl=row.id,
+            start=row.start,
+            began=_time(row.at),
+            ended=row.ended or _going_on(store, row.id),
+            seconds=row.seconds,
+            fetched=found["done"],
+            failed=found["failed"],
+            blocked=found["blocked"],
+            left=found["left"],
+            unread=found["unread"],
+        )
+        for row in rows
+        for found in (counted.get(row.id, Counter[str]()),)
+    ]
+
+
+def _time(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")
+
+
 def status_of(store: EvidenceStore, crawl: int | None = None, most: int = 20) -> Status:
     """How a crawl stands; without a number, the last one of a store."""
+    need_crawls(store)
     with store.reading() as connection:
         mine = crawls.c.command == "crawl"
-        number = int(connection.execute(select(func.count()).where(mine)).scalar_one())
+        counted_crawls = select(func.count(), func.max(crawls.c.id)).where(mine)
+        number, latest = connection.execute(counted_crawls).one()
         query = select(crawls).where(mine if crawl is None else mine & (crawls.c.id == crawl))
         row = connection.execute(query.order_by(crawls.c.id.desc()).limit(1)).first()
         if row is None:
@@ -102,24 +162,28 @@ def status_of(store: EvidenceStore, crawl: int | None = None, most: int = 20) ->
     return Status(
         crawl=row.id,
         crawls=number,
+        latest=latest or 0,
         start=row.start,
-        began=datetime.fromtimestamp(row.at / 1000, UTC).isoformat(timespec="seconds"),
+        began=_time(row.at),
         ended=row.ended or _going_on(store, row.id),
         seconds=row.seconds,
         **counted,
     )
 
 
+def need_crawls(store: EvidenceStore) -> None:
+    """Say so where a store is of a version that had no crawls."""
+    if not store.has_crawls:
+        raise StoreError(store.place, "there is no crawl in it: a version without crawls made it")
+
+
 def _going_on(store: EvidenceStore, crawl: int) -> str:
     """What there is to say of a crawl that has no end."""
-    try:
-        with store.alone("crawl", crawl), store.reading() as connection:
-            query = select(crawls.c.ended).where(crawls.c.id == crawl)
-            return connection.execute(query).scalar() or KILLED  # or it has ended just now
-    except InUse:
+    if store.is_locked("crawl", crawl):
         return RUNNING
-    except StoreError:  # where nothing can be written, nobody is at work
-        return KILLED
+    with store.reading() as connection:
+        query = select(crawls.c.ended).where(crawls.c.id == crawl)
+        return connection.execute(query).scalar() or KILLED  # or it has ended just now
 
 
 def of_crawl(connection: Connection, column: "ColumnElement[int]", crawl: int) -> Any:

@@ -87,7 +87,7 @@ class Times(NamedTuple):
 class Asked:
     """What was asked of one host."""
 
-    __slots__ = ("_answers", "bytes", "last", "place", "requests", "seconds", "shortest")
+    __slots__ = ("_answers", "bytes", "delay", "last", "place", "requests", "seconds", "shortest")
 
     def __init__(self, place: int) -> None:
         self.place = place
@@ -98,6 +98,8 @@ class Asked:
         """When the last request started."""
         self.shortest: float | None = None
         """The shortest time from one start to the next."""
+        self.delay = 0.0
+        """The delay that the last request has left in force."""
         self._answers: deque[tuple[float, float]] = deque(maxlen=_ANSWERS)
         """When each of the last answers came, and the delay from then on."""
 
@@ -112,7 +114,7 @@ class Asked:
             known = sorted(each for each in self._answers if each[0] <= self.last)[-2:]
             gap, force = at - self.last, min(its for _, its in known or self._answers)
             self.shortest = gap if self.shortest is None else min(gap, self.shortest)
-        self.last = at
+        self.last, self.delay = at, delay
         self._answers.append((at + seconds, delay))
         return gap, force
 
@@ -120,8 +122,8 @@ class Asked:
 class Requests:
     """Takes in requests, and says what they look like together.
 
-    `least` says of a delay that was kept how short the gaps are that it stands for; `running` is
-    how long the crawl ran.
+    `least` says of a host and a delay that was kept for it how short the gaps are that it stands
+    for; `running` is how long the crawl ran.
 
     >>> requests = Requests(running=2.0)
     >>> for at in (100.0, 100.5, 101.5):
@@ -130,7 +132,9 @@ class Requests:
     (0.5, 0.1)
     """
 
-    def __init__(self, running: float, least: Callable[[float], float] = lambda delay: delay):
+    def __init__(
+        self, running: float, least: Callable[[str, float], float] = lambda _, delay: delay
+    ) -> None:
         self._pause, self._least = max(_PAUSE, running / 4), least
         self.hosts: dict[str, Asked] = {}
         self._began = self._last = self._axis = 0.0
@@ -151,7 +155,7 @@ class Requests:
         its.seconds += seconds
         if counts:
             self._took.append(seconds)
-        gap, force = its.start(at, seconds, self._least(delay))
+        gap, force = its.start(at, seconds, self._least(host, delay))
         self._move_to(at)
         self._at.append(self._axis)
         self._gaps.append(-1.0 if gap is None else gap)

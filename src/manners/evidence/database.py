@@ -10,7 +10,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -50,13 +50,24 @@ class Unanswered(Exception):
 
 
 class Database:
-    """A store that is open: its tables are there, and as this version of the package has them.
+    """A store that is open.
+
+    Who opens it to write finds its tables as this version of the package has them. With `readonly`
+    nothing is written, upgraded or left behind: older tables are read as they are (`version`). A
+    file that may not be written is opened so in any case.
 
     No wait for a server, or for a lock of another process, is longer than `timeout` seconds: then
     it is a `StoreTimeout`, and the next one who asks gets a new connection.
     """
 
-    def __init__(self, place: str | Path, *, create: bool = True, timeout: float = TIMEOUT) -> None:
+    def __init__(
+        self,
+        place: str | Path,
+        *,
+        create: bool = True,
+        readonly: bool = False,
+        timeout: float = TIMEOUT,
+    ) -> None:
         self.place, url = _url(place)
         self.timeout = timeout
         if url.get_backend_name() == "sqlite":
@@ -64,8 +75,10 @@ class Database:
                 raise StoreError(self.place, "it is a folder, and a file is needed")
             if not create and not Path(self.place).is_file():
                 raise StoreError(self.place, "there is no such file")
+            readonly |= Path(self.place).exists() and not _is_writable(self.place)
+        self.readonly = readonly
         try:
-            self.engine = _engine(url, timeout)
+            self.engine = _engine(url, readonly, timeout)
         except ModuleNotFoundError as error:
             if error.name is None or not error.name.startswith("psycopg"):
                 raise
@@ -73,7 +86,7 @@ class Database:
         self._fork, self._inherited = _forks.generation, list[sqlalchemy.Pool]()
         try:
             with self._told():
-                _upgrade(self.engine, self.place, create, timeout)
+                self.version = _upgrade(self.engine, self.place, create, readonly, timeout)
         except BaseException:
             self.engine.dispose()
             raise
@@ -86,6 +99,11 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction in which nobody else writes, durable when it ends without an error."""
+        if self.readonly:
+            raise StoreError(
+                self.place,
+                "attempt to write a readonly database: this user may not write it, or its folder",
+            )
         with self._connected() as connection:
             if self.is_sqlite:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -103,7 +121,12 @@ class Database:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
                 # Whoever reads may take a rest: nobody waits for a reader.
                 connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout TO 0")
-            yield connection
+            try:
+                yield connection
+            except sqlalchemy.exc.SQLAlchemyError:
+                _look_again(connection, self.place)
+                raise
+            _look_again(connection, self.place)
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
@@ -129,6 +152,21 @@ class Database:
             yield
         finally:
             held()
+
+    def is_locked(self, what: str, number: int) -> bool:
+        """Whether some process works on something; a file beside the store is only looked at."""
+        if not self.is_sqlite:
+            give_back = self._lock(what, number)
+            if give_back is not None:
+                give_back()
+            return give_back is None
+        path = Path(f"{self.place}-{what}-{number}")
+        try:
+            with closing(sqlite3.connect(_uri(path, "mode=ro"), uri=True, timeout=0.0)) as lock:
+                lock.execute("SELECT 1 FROM sqlite_master")
+        except sqlite3.OperationalError as error:  # no such file, unless it is locked
+            return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+        return False
 
     def _lock(self, what: str, number: int) -> Callable[[], object] | None:
         """Take a lock that ends with the process; what gives it back, or None if it is taken."""
@@ -292,7 +330,7 @@ def _url(place: str | Path) -> tuple[str, sqlalchemy.URL]:
     raise StoreError(shown, "not a store: a path, sqlite:///… or postgresql://… is needed")
 
 
-def _engine(url: sqlalchemy.URL, timeout: float) -> Engine:
+def _engine(url: sqlalchemy.URL, readonly: bool, timeout: float) -> Engine:
     if url.get_backend_name() != "sqlite":
         from manners.evidence import postgres
 
@@ -314,10 +352,10 @@ def _engine(url: sqlalchemy.URL, timeout: float) -> Engine:
             connection.autocommit = False
 
         return engine
-    if url.database and _is_fixed(url.database):
-        fixed = f"{Path(url.database).absolute().as_uri()}?immutable=1"
-        opened = partial(sqlite3.connect, fixed, uri=True, check_same_thread=False)
-        engine = sqlalchemy.create_engine(url, creator=opened)
+    if readonly:
+        opened = partial(_open_to_read, Path(url.database or ""), timeout)
+        # How it is opened depends on what is there at the time.
+        engine = sqlalchemy.create_engine(url, creator=opened, poolclass=sqlalchemy.NullPool)
     else:
         engine = sqlalchemy.create_engine(url, connect_args={"timeout": timeout})
 
@@ -331,26 +369,83 @@ def _engine(url: sqlalchemy.URL, timeout: float) -> Engine:
     return engine
 
 
-def _is_fixed(path: str) -> bool:
-    """Whether a file is all there is of a store, and stays as it is: nobody can write there.
+class _Fixed(sqlite3.Connection):
+    """A file that is read as if nobody could change it."""
 
-    SQLite needs a second file beside one that others might write to, and could not make it.
+    path = Path()
+    state: tuple[int, ...] = ()
+
+
+def _open_to_read(path: Path, timeout: float) -> sqlite3.Connection:
+    """Open a file to read it, also where this process may write neither it nor its folder.
+
+    SQLite reads a database in WAL mode by the files `-wal` and `-shm` beside it, and makes them if
+    need be. Where it can remove them afterwards it may. Otherwise they are used only if they are
+    there, because somebody is writing: made by a reader, they would stay, and be in the writer's
+    way. Without them the file is all there is, and is read alone; `_look_again` finds out whether
+    somebody began to write meanwhile.
     """
-    log = Path(f"{path}-wal")
+    connect: Callable[..., Any] = partial(
+        sqlite3.connect, uri=True, timeout=timeout, check_same_thread=False
+    )
+    if _is_writable(path):
+        connection: sqlite3.Connection = connect(_uri(path, "mode=rw"))
+        connection.execute("PRAGMA query_only = ON")
+        return connection
+    log, index = Path(f"{path}-wal"), Path(f"{path}-shm")
+    if log.exists() and index.exists():
+        readable: sqlite3.Connection = connect(_uri(path, "mode=ro"))
+        return readable
+    if _size(log):
+        raise sqlite3.OperationalError(
+            f"{log.name} beside it has records that are not in it yet, and cannot be read without"
+            " writing: copy both files to a folder of your own"
+        )
+    state = _state(path)
+    fixed: _Fixed = connect(_uri(path, "immutable=1"), factory=_Fixed)
+    fixed.path, fixed.state = path, state
+    return fixed
+
+
+def _look_again(connection: Connection, place: str) -> None:
+    """Raise an error, if a file that was read as if nobody could change it has changed."""
+    opened = connection.connection.dbapi_connection
+    if isinstance(opened, _Fixed) and _state(opened.path) != opened.state:
+        raise StoreError(place, "somebody wrote to it while it was being read: try again")
+
+
+def _uri(path: Path, options: str) -> str:
+    return f"{path.absolute().as_uri()}?{options}"
+
+
+def _is_writable(path: str | Path) -> bool:
+    """Whether this process may write a file, and others beside it."""
+    return os.access(path, os.W_OK) and os.access(Path(path).absolute().parent, os.W_OK)
+
+
+def _size(path: Path) -> int:
     try:
-        is_fixed = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
-        return is_fixed and not (log.exists() and log.stat().st_size)
-    except (AttributeError, OSError, ValueError):  # a system without it; a file that is not there
-        return False
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
-def _upgrade(engine: Engine, place: str, create: bool, timeout: float) -> None:
-    """Make the tables, or bring them up to date; what is somebody else's, or newer, is refused."""
+def _state(path: Path) -> tuple[int, ...]:
+    found = path.stat()
+    log = _size(Path(f"{path}-wal"))
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, log
+
+
+def _upgrade(engine: Engine, place: str, create: bool, readonly: bool, timeout: float) -> str:
+    """Make the tables, or bring them up to date; what is somebody else's, or newer, is refused.
+
+    Returns the version of the tables. Who reads only takes them as they are.
+    """
     with _connection(engine) as connection:
         version = _version(connection, place)
     if version == schema.VERSION:
-        return
-    if version is None and not create:
+        return version
+    if version is None and (readonly or not create):
         raise StoreError(place, "there is no evidence in it")
     if version is not None and version > schema.VERSION:
         raise StoreError(
@@ -358,6 +453,8 @@ def _upgrade(engine: Engine, place: str, create: bool, timeout: float) -> None:
             f"made by a later version of this package (store {version}, this one knows up to"
             f" {schema.VERSION}): upgrade manners",
         )
+    if readonly and version is not None:
+        return version
     if not _upgrading.acquire(timeout=timeout):
         raise StoreTimeout(
             place,
@@ -368,6 +465,7 @@ def _upgrade(engine: Engine, place: str, create: bool, timeout: float) -> None:
         _migrate(engine, place)
     finally:
         _upgrading.release()
+    return schema.VERSION
 
 
 def _migrate(engine: Engine, place: str) -> None:

@@ -1,9 +1,11 @@
 """Records outside of a store: as lines of a file, as rows of a table, and verified there. Quiet.
 
-What an exported file shows by itself is less than what a store shows: `Exported.limits` says how
-much less.
+Every line of an export says whether that is whole or filtered, and its last line, the trailer, how
+many records there are, and where the chain begins and ends. So what was removed is found, as long
+as nobody rewrites the whole file: `Exported.limits` says what a file cannot show by itself.
 """
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -37,6 +39,76 @@ def as_dict(record: Record, redact_query: bool = False) -> dict[str, Any]:
         values["metadata"]["url"] = shown
         values["redacted"] = True
     return values
+
+
+WHOLE, FILTERED = "whole", "filtered"
+"""What an export has: all records of a store, or those that were asked for."""
+
+
+class Trailer(NamedTuple):
+    """The last line of an export: what there is in it."""
+
+    kind: str
+    """`whole` or `filtered`."""
+    records: int
+    total: int
+    """How many records the store had."""
+    start: Head
+    """Where the chain of the store begins, which is after the records that were pruned."""
+    head: Head
+    """Where it ends."""
+    digest: str
+    """SHA-256 of the hashes of the records, one a line."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The trailer as a line of a file has it."""
+        values = self._asdict()
+        values["start"], values["head"] = str(self.start), str(self.head)
+        return {"export": values.pop("kind"), **values}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Trailer":
+        """The trailer that `to_dict` made; ValueError where it is none."""
+        numbers = values.get("records"), values.get("total")
+        if values.keys() != _TRAILER or values["export"] not in (WHOLE, FILTERED):
+            raise ValueError("a last line that says something else")
+        if not all(type(number) is int and number >= 0 for number in numbers):
+            raise ValueError("a last line without numbers")
+        heads = Head.parse(str(values["start"])), Head.parse(str(values["head"]))
+        records, total = (int(str(number)) for number in numbers)
+        return cls(str(values["export"]), records, total, *heads, str(values["digest"]))
+
+
+_TRAILER = {"export", "records", "total", "start", "head", "digest"}
+
+
+class Exporting:
+    """Makes the lines of an export, and counts them for the last one.
+
+    >>> made = Record(1, "robots_allowed", {}, {"url": "http://a/"}, "ab" * 32)
+    >>> exporting = Exporting(WHOLE)
+    >>> exporting.line(made)["export"]
+    'whole'
+    >>> exporting.trailer(Head(), Head(1, "ab" * 32), 1).records
+    1
+    """
+
+    def __init__(self, kind: str, redact_query: bool = False) -> None:
+        self._kind, self._redact = kind, redact_query
+        self._digest = hashlib.sha256()
+        self.records = 0
+        """How many there were."""
+
+    def line(self, record: Record) -> dict[str, Any]:
+        """A record as a line of the export."""
+        self.records += 1
+        self._digest.update(f"{record.hash}\n".encode("utf-8", "surrogatepass"))
+        return {**as_dict(record, self._redact), "export": self._kind}
+
+    def trailer(self, start: Head, head: Head, total: int) -> Trailer:
+        """The last line."""
+        digest = self._digest.hexdigest()
+        return Trailer(self._kind, self.records, total, start, head, digest)
 
 
 # A table.
@@ -144,6 +216,15 @@ class _Last(NamedTuple):
     is_redacted: bool
 
 
+class _Line(NamedTuple):
+    """A record as a line has it."""
+
+    record: Record
+    is_redacted: bool
+    kind: str | None
+    """Of which kind of export it is a line; None in older ones."""
+
+
 class Exported:
     """An exported file, read line by line: what is wrong with it, and what it cannot show.
 
@@ -165,20 +246,29 @@ class Exported:
         """Places where the numbers do not follow each other."""
         self.first = 0
         """The number of the first record."""
+        self.trailer: Trailer | None = None
+        """The last line; None before it is read, and in older exports."""
+        self._first: Record | None = None
+        self._kind: str | None = None
         self._last: _Last | None = None
-        self._has_noted = False
+        self._has_noted = self._has_findings = False
+        self._digest = hashlib.sha256()
 
     def findings(self, lines: Iterable[bytes]) -> Iterator[LineFinding]:
         """What is wrong, in the order of the lines; a file without a record is NotAnExport."""
+        for finding in self._all(lines):
+            self._has_findings = True
+            yield finding
+
+    def _all(self, lines: Iterable[bytes]) -> Iterator[LineFinding]:
         early: list[LineFinding] = []
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
+        written = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+        for number, line in written:
             try:
-                record, is_redacted = _read(line)
+                read = _read(line)
             except (ValueError, RecursionError) as error:
                 finding = LineFinding(number, None, f"is not a record: {error}")
-                if self.records:
+                if self.records or self.trailer:
                     yield finding
                 elif len(early) == _PATIENCE:
                     break
@@ -187,21 +277,77 @@ class Exported:
                 continue
             yield from early
             early.clear()
-            for problem in self._look_at(record, is_redacted):
-                yield LineFinding(number, record.id, problem)
+            if self.trailer is not None:
+                yield LineFinding(number, None, "stands behind the last line of the export")
+            if isinstance(read, Trailer):
+                self.trailer = self.trailer or read
+                continue
+            for problem in self._look_at(read):
+                yield LineFinding(number, read.record.id, problem)
         if early:
             raise NotAnExport("no line is a record")
-        if self.noted is not None and self.noted.number and not self._has_noted:
+        for problem in self._missing():
+            yield LineFinding(0, None, problem)
+        noted, trailer = self.noted, self.trailer
+        is_start = trailer is not None and trailer.start == noted  # and no record follows
+        if noted is not None and noted.number and not (self._has_noted or is_start):
             problem = "was noted, and is not here: the file ends too early, or was filtered"
-            yield LineFinding(0, self.noted.number, problem)
+            yield LineFinding(0, noted.number, problem)
+
+    def _missing(self) -> Iterator[str]:
+        """What the last line says there was, and is not here."""
+        trailer = self.trailer
+        if trailer is None:
+            if self._kind is not None:
+                yield "the last line of the export is missing: the file was cut short"
+            return
+        if self._kind not in (None, trailer.kind):
+            yield f"the records are of a {self._kind} export, and the last line of another"
+        if self.records != trailer.records:
+            had = f"{trailer.records:,} record{'' if trailer.records == 1 else 's'}"
+            yield f"the export had {had}, and {self.records:,} are here"
+        if trailer.kind == WHOLE:
+            yield from self._ends(trailer)
+        if not self._has_findings and self._digest.hexdigest() != trailer.digest:
+            yield "the records are not those that were exported"
+
+    def _ends(self, trailer: Trailer) -> Iterator[str]:
+        """Whether a whole export begins and ends where the chain does."""
+        first, last = self._first, self._last
+        if first is None or last is None:
+            return  # how many are missing was said
+        if first.id != trailer.start.number + 1:
+            yield f"it begins with record {first.id}, and began with {trailer.start.number + 1}"
+        elif first.previous != trailer.start.hash:
+            yield f"record {first.id} does not follow the beginning of the chain"
+        if last.id != trailer.head.number:
+            yield f"it ends with record {last.id}, and the chain with {trailer.head.number}"
+        elif last.hash != trailer.head.hash:
+            yield f"record {last.id} has another hash than the end of the chain"
 
     def limits(self) -> Iterator[str]:
         """What cannot be known from what was read, in sentences; complete after `findings`."""
+        trailer = self.trailer
         if self.redacted:
             yield (
                 f"{self.redacted:,} redacted: whether these were changed cannot be known;"
                 f" the hashes of {self.held:,} are covered by the record that follows"
             )
+        if trailer is None:
+            yield from self._unknown()
+            return
+        if trailer.start.number:
+            yield f"records up to {trailer.start.number} were pruned before"
+        if trailer.kind == FILTERED:
+            yield (
+                f"filtered: {trailer.records:,} of {trailer.total:,} records; gaps are expected,"
+                " and what is between is not covered"
+            )
+        if self.noted is None:
+            yield "without --head: whether all of it was written anew cannot be known"
+
+    def _unknown(self) -> Iterator[str]:
+        """What cannot be known of an export that does not say what is in it."""
         if self.first > 1:
             yield f"it begins with record {self.first}: nothing is known of those before"
         if self.gaps:
@@ -212,12 +358,18 @@ class Exported:
         if self.noted is None:
             yield (
                 "without --head: whether records are missing at the end, or all were written"
-                " anew, cannot be known"
+                " anew, cannot be known; nor is there a last line that says whether it is complete,"
+                " as newer exports have"
             )
 
-    def _look_at(self, record: Record, is_redacted: bool) -> Iterator[str]:
+    def _look_at(self, line: _Line) -> Iterator[str]:
+        record, is_redacted = line.record, line.is_redacted
         last, self.records = self._last, self.records + 1
-        self.first = self.first or record.id
+        self._digest.update(f"{record.hash}\n".encode("utf-8", "surrogatepass"))
+        if self._first is None:
+            self._first, self._kind, self.first = record, line.kind, record.id
+        elif line.kind != self._kind:
+            yield f"is a line of another export ({line.kind or 'an older one'})"
         follows = last is not None and record.id == last.id + 1
         is_whole = holds(record)
         if is_redacted and not is_whole:
@@ -232,6 +384,10 @@ class Exported:
             yield f"stands behind record {last.id}"
         elif last is not None and not follows:
             self.gaps += 1
+            if self._kind == WHOLE:
+                is_one = record.id == last.id + 2
+                which = f"{last.id + 1} is" if is_one else f"{last.id + 1} to {record.id - 1} are"
+                yield f"record{'' if is_one else 's'} {which} missing before it"
         elif last is not None and record.previous != last.hash:
             yield f"does not follow record {last.id} as it is here"
         elif last is not None and last.is_redacted and is_whole:
@@ -250,8 +406,8 @@ class Exported:
                     yield f"has another hash for record {number} than was noted"
 
 
-def _read(line: bytes) -> tuple[Record, bool]:
-    """The record in a line, and whether its query is left out."""
+def _read(line: bytes) -> _Line | Trailer:
+    """The record in a line, or what the last line says."""
     if len(line) > MAX_LINE:
         raise ValueError("too long")
     try:
@@ -260,15 +416,20 @@ def _read(line: bytes) -> tuple[Record, bool]:
         raise ValueError("not UTF-8") from None
     except json.JSONDecodeError:
         raise ValueError("not JSON") from None
+    if isinstance(values, dict) and "export" in values and "id" not in values:
+        return Trailer.from_dict(values)
     if not isinstance(values, dict) or not values.keys() >= _RECORD:
         raise ValueError("something is missing")
     # Nothing covers what is beyond the record: nobody is to take it for a part of it.
-    for name in values.keys() - _RECORD - {"redacted"}:
+    for name in values.keys() - _RECORD - {"redacted", "export"}:
         raise ValueError(f"nothing covers {printable(name[:100])!r}")
+    kind = values.get("export")
+    if kind not in (None, WHOLE, FILTERED):
+        raise ValueError("of an unknown kind of export")
     record = Record.from_dict(values)
     if record.id < 1:
         raise ValueError("its number is none")
-    return record, values.get("redacted") is True
+    return _Line(record, values.get("redacted") is True, kind)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from sqlalchemy import (
 
 VERSION = "0003"
 """The latest migration: what this package reads and writes."""
+CRAWLS = "0003"
+"""The migration from which on a store has crawls."""
 VERSIONS_TABLE = "manners_version"
 
 tables = MetaData()

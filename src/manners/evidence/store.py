@@ -3,7 +3,7 @@
 import hashlib
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -22,7 +22,7 @@ from manners.evidence import chain
 from manners.evidence.chain import GENESIS, Finding, Head, Link, hash_of
 from manners.evidence.database import TIMEOUT, Database
 from manners.evidence.record import Draft, Record, filed_agent, parse
-from manners.evidence.schema import checkpoints, evidence, head, snapshots
+from manners.evidence.schema import CRAWLS, checkpoints, evidence, head, snapshots
 from manners.evidence.writer import Writer
 from manners.urls import host
 
@@ -67,22 +67,47 @@ class Filter(NamedTuple):
 EVERYTHING = Filter()
 
 
+class View(NamedTuple):
+    """Records of a store, and the chain that they are of."""
+
+    start: Head
+    """Where the chain begins: after the last record that was pruned."""
+    head: Head
+    total: int
+    """How many records there are in all."""
+    records: Iterator[Record]
+    """Those that are wanted."""
+
+
 class EvidenceStore:
     """Keeps records, in a file or in PostgreSQL; several processes may append to one store.
 
     `place` is a path, `sqlite:///path` or `postgresql://…`. With `create=False`, a file that is not
-    there is an error. A server that does not answer for `timeout` seconds, and a lock that somebody
-    else holds for so long, is a `StoreError`: nothing waits for ever.
+    there is an error. With `readonly=True` nothing is written, and a store of an older version is
+    read as it is: for those who verify, also where they may not write. A server that does not
+    answer for `timeout` seconds, and a lock that somebody else holds for so long, is a
+    `StoreError`: nothing waits for ever.
 
         with EvidenceStore("proof.db") as store:
             number = await store.append(draft)
             problems = list(store.verify())
     """
 
-    def __init__(self, place: str | Path, *, create: bool = True, timeout: float = TIMEOUT) -> None:
-        self._database = Database(place, create=create, timeout=timeout)
+    def __init__(
+        self,
+        place: str | Path,
+        *,
+        create: bool = True,
+        readonly: bool = False,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        self._database = Database(
+            place, create=create and not readonly, readonly=readonly, timeout=timeout
+        )
         self.place = self._database.place
         """Where it is, as it may be shown."""
+        self.has_crawls = self._database.version >= CRAWLS
+        """Whether there are tables for crawls; not in an older store that is only read."""
         self._writer: Writer[tuple[Job, Any]] = Writer(self._write, self.place, timeout)
         self._stored: set[str] = set()
         self._storing: set[str] = set()
@@ -128,6 +153,10 @@ class EvidenceStore:
     def alone(self, what: str, number: int, wait: float = 0.0) -> AbstractContextManager[None]:
         """Be the only one, in all processes, who works on something; `InUse` otherwise."""
         return self._database.alone(what, number, wait)
+
+    def is_locked(self, what: str, number: int) -> bool:
+        """Whether some process works on something, without being in its way."""
+        return self._database.is_locked(what, number)
 
     def _write(self, batch: Sequence[tuple[Job, Any]]) -> Sequence[Any]:
         """Write a batch in one transaction: what is of one kind together."""
@@ -240,17 +269,17 @@ class EvidenceStore:
         self, wanted: Filter = EVERYTHING, last: int | None = None
     ) -> Generator[Record, None, None]:
         """The records, in the order of the chain; with `last`, only so many of the latest."""
-        before = evidence.alias()
-        query = select(evidence, before.c.hash.label("previous")).order_by(evidence.c.id)
-        query = query.outerjoin(before, before.c.id == evidence.c.id - 1)
-        if last is not None:
-            latest = wanted.on(select(evidence.c.id)).order_by(evidence.c.id.desc()).limit(last)
-            query = query.where(evidence.c.id.in_(latest))
         with self._database.reading() as connection:
-            start = _start(connection)
-            with _streamed(connection, wanted.on(query)) as rows:
-                for row in rows:
-                    yield _record(row, row.previous or _before(row.id, start))
+            yield from _records(connection, wanted, last)
+
+    @contextmanager
+    def view(self, wanted: Filter = EVERYTHING) -> Iterator["View"]:
+        """Records, and the chain that they are of, as they are at one time."""
+        with self._database.reading() as connection:
+            total = int(connection.execute(select(func.count()).select_from(evidence)).scalar_one())
+            start, end = _start(connection), _head(connection) or Head()
+            with closing(_records(connection, wanted, None)) as found:
+                yield View(start, end, total, found)
 
     def record(self, number: int) -> Record | None:
         """One record, with the hash before it."""
@@ -327,6 +356,21 @@ class EvidenceStore:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _records(
+    connection: Connection, wanted: Filter, last: int | None
+) -> Generator[Record, None, None]:
+    before = evidence.alias()
+    query = select(evidence, before.c.hash.label("previous")).order_by(evidence.c.id)
+    query = query.outerjoin(before, before.c.id == evidence.c.id - 1)
+    if last is not None:
+        latest = wanted.on(select(evidence.c.id)).order_by(evidence.c.id.desc()).limit(last)
+        query = query.where(evidence.c.id.in_(latest))
+    start = _start(connection)
+    with _streamed(connection, wanted.on(query)) as rows:
+        for row in rows:
+            yield _record(row, row.previous or _before(row.id, start))
 
 
 def _record(row: Any, previous: str) -> Record:

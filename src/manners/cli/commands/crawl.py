@@ -1,5 +1,6 @@
 """`manners crawl`: fetch whole sites, politely; watch it, stop it, go on with it."""
 
+import shlex
 import signal
 import sys
 import threading
@@ -13,7 +14,7 @@ import typer
 
 from manners._text import count, cut, printable
 from manners.cli import INTERRUPTED, UNDECIDED, inputs, render
-from manners.errors import HostDeferred, PolitenessError, SlotTimeout
+from manners.errors import HostDeferred, PolitenessError, SlotTimeout, StoreError
 from manners.robots.verdict import Reason
 from manners.urls import host, page_url, with_scheme
 
@@ -31,7 +32,8 @@ def command(
         list[str] | None,
         typer.Argument(
             metavar="URL…",
-            help="Where to begin; or `status STORE`, which tells how the last crawl stands.",
+            help="Where to begin; or `list STORE`, or `status STORE`: the crawls of a store, or how"
+            " one of them stands.",
         ),
     ] = None,
     max_pages: Annotated[
@@ -58,7 +60,15 @@ def command(
     include: inputs.IncludeOption = None,
     exclude: inputs.ExcludeOption = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the last crawl in the store.")
+        bool,
+        typer.Option("--resume", help="Resume the last crawl in the store, or crawl N (--crawl)."),
+    ] = False,
+    number: Annotated[
+        int | None,
+        typer.Option("--crawl", metavar="N", min=1, help="Which crawl, with --resume or `status`."),
+    ] = None,
+    new: Annotated[
+        bool, typer.Option("--new", help="Begin a new crawl, though the last one is unfinished.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be done, and fetch no page.")
@@ -86,13 +96,21 @@ def command(
     stops now; --resume goes on. Exit code 0 when pages were fetched, 1 when nothing may be, 3 when
     nothing could be, 130 when it was interrupted.
     """
-    if urls and urls[0] == "status":
+    if urls and urls[0] in ("list", "status"):
+        takes = {"urls", "store", "json", *(["number"] if urls[0] == "status" else [])}
         for each in context.command.params:
             given = context.get_parameter_source(each.name or "")
             is_given = given is not None and given.name == "COMMANDLINE"
-            if is_given and each.name not in ("urls", "store", "json"):
-                raise inputs.Unusable(f"`crawl status` does not take {each.opts[0]}")
-        return _status(urls[1:], store, json)
+            if is_given and each.name not in takes:
+                raise inputs.Unusable(f"`crawl {urls[0]}` does not take {each.opts[0]}")
+        if len(urls) > 2 or (len(urls) > 1 and store):
+            raise inputs.Unusable(f"`crawl {urls[0]}` takes one store")
+        place = urls[1] if len(urls) > 1 else store or inputs.STORE
+        return _list(place, json) if urls[0] == "list" else _status(place, number, json)
+    if resume and new:
+        raise inputs.Unusable("--resume and --new contradict each other")
+    if number is not None and not resume:
+        raise inputs.Unusable("--crawl says which crawl to resume: --resume --crawl N")
     options: dict[str, Any] = {
         "page_timeout": timeout,
         "max_pages": max_pages,
@@ -120,7 +138,7 @@ def command(
         from manners.crawler.crawl import told
 
         options = {
-            **told(place, settings.server_timeout),
+            **told(place, number, timeout=settings.server_timeout),
             **{k: v for k, v in options.items() if v is not None},
         }
         settings = inputs.load_settings(config, like, **options)
@@ -132,29 +150,32 @@ def command(
         raise inputs.Unusable("--resume --dry-run: `manners crawl status` says what is left")
     if dry_run:
         return _dry_run(starts, settings, json)
-    return _run(starts, settings, resume, output, json)
+    if not resume and not new:
+        _ask_about_unfinished(settings)
+    return _run(starts, settings, number or resume, output, json)
 
 
 def _run(
-    starts: list[str], settings: "Settings", resume: bool, output: Path | None, json: bool
+    starts: list[str], settings: "Settings", resume: bool | int, output: Path | None, json: bool
 ) -> int:
     shown = printable(cut(" ".join(starts) or "what the store has", 200))
     is_live = sys.stdout.isatty() and not json
     if not json:  # before anything that takes its time
         said = f"crawling {shown} as {printable(settings.agent)}"
         print(render.styled(said, "bold"), flush=True)
-    from manners.cli import saving, watching
+    from manners.cli import watching
+    from manners.cli.folder import PageFolder
     from manners.crawler.crawl import Crawl
 
-    folder = None if output is None else saving.made(output)
+    folder = None if output is None else PageFolder(output)
 
     def keep(page: "Crawled") -> None:
         if folder is not None and page.ok:
-            saving.save(page.body, page.url, folder)
+            folder.save(page)
 
     crawl = Crawl(starts, settings, resume=resume, keep=keep if folder else None)
     watch, progress, warnings = watching.Watch(crawl), render.Progress(), inputs.Warnings()
-    with _interruptible(crawl), watch.live() if is_live else nullcontext():
+    with folder or nullcontext(), _interruptible(crawl), watch.live() if is_live else nullcontext():
         for page in crawl:
             line = watch.add(page)
             if page.state == "blocked":
@@ -170,11 +191,12 @@ def _run(
     if json:
         print(render.as_json({"crawl": status.to_dict()}))
     else:
-        print("\n".join(["", *watching.summary(status, place), *_next(status, crawl, place)]))
+        summary = watching.summary(status, place)
+        print("\n".join(["", *summary, *_next(status, crawl, place, output)]))
     return _code(status, crawl)
 
 
-def _next(status: "Status", crawl: "Crawl", place: str) -> Iterator[str]:
+def _next(status: "Status", crawl: "Crawl", place: str, output: Path | None) -> Iterator[str]:
     """What to type next."""
     where = printable(inputs.store_option(place))
     if crawl.is_cut:
@@ -184,9 +206,12 @@ def _next(status: "Status", crawl: "Crawl", place: str) -> Iterator[str]:
         )
     if status.resumable:
         more = "" if "limit" not in status.ended else " with a higher --max-pages or --max-minutes"
-        yield f"go on{more}: manners crawl --resume{where}"
+        which = "" if status.crawl == status.latest else f" --crawl {status.crawl}"
+        folder = "" if output is None else f" -o {shlex.quote(str(output))}"
+        yield f"go on{more}: manners crawl --resume{which}{where}{printable(folder)}"
     yield f"check the evidence: manners evidence verify{where}"
-    yield f"see it as a picture: manners report{where.replace(' --store', '', 1)}"
+    which = "" if status.crawl == status.latest else f" --crawl {status.crawl}"
+    yield f"see it as a picture: manners report{where.replace(' --store', '', 1)}{which}"
 
 
 def _code(status: "Status", crawl: "Crawl") -> int:
@@ -240,22 +265,73 @@ def _read(settings: "Settings", place: str, crawl: int | None = None) -> "tuple[
     from manners.crawler.status import status_of
     from manners.evidence.store import EvidenceStore
 
-    with EvidenceStore(place, create=False, timeout=settings.server_timeout) as store:
+    with EvidenceStore(place, readonly=True, timeout=settings.server_timeout) as store:
         return status_of(store, crawl), store.place
 
 
-def _status(places: list[str], store: str | None, json: bool) -> int:
-    if len(places) > 1 or (places and store):
-        raise inputs.Unusable("`crawl status` takes one store")
+def _status(place: str, crawl: int | None, json: bool) -> int:
     from manners.cli import watching
 
-    settings = inputs.load_settings()
-    status, place = _read(settings, places[0] if places else store or inputs.STORE)
+    status, shown = _read(inputs.load_settings(), place, crawl)
     if json:
         print(render.as_json(status.to_dict()))
     else:
-        print("\n".join(watching.summary(status, place)))
+        print("\n".join(watching.summary(status, shown)))
     return 0
+
+
+def _list(place: str, json: bool) -> int:
+    from manners.crawler.status import crawls_of
+    from manners.evidence.store import EvidenceStore
+
+    timeout = inputs.load_settings().server_timeout
+    with EvidenceStore(place, readonly=True, timeout=timeout) as store:
+        found, shown = crawls_of(store), store.place
+    if json:
+        for each in found:
+            print(render.as_json(each._asdict()))
+        return 0
+    if not found:
+        print(f"no crawl in {printable(shown)}")
+        return 0
+    header = ("crawl", "began (UTC)", "fetched", "failed", "blocked", "left", "ended", "start")
+    rows = [
+        (
+            str(each.crawl),
+            each.began.replace("T", " ").partition("+")[0],
+            *(f"{value:,}" for value in (each.fetched, each.failed, each.blocked, each.left)),
+            cut(each.ended, 60),
+            cut(each.start, 100),
+        )
+        for each in found
+    ]
+    print(render.table(header, rows))
+    return 0
+
+
+def _ask_about_unfinished(settings: "Settings") -> None:
+    """Refuse to begin a crawl where the last one is unfinished, before anything is fetched."""
+    from manners.crawler.frontier import Frontier
+    from manners.crawler.status import RUNNING, status_of
+    from manners.evidence.store import EvidenceStore
+
+    try:
+        place, timeout = settings.store or inputs.STORE, settings.server_timeout
+        store = EvidenceStore(place, readonly=True, timeout=timeout)
+    except StoreError:  # there is none yet; what else is wrong with it is said when it is opened
+        return
+    with store:
+        number = Frontier.unfinished(store)
+        if not number:
+            return
+        status = status_of(store, number)
+        where = inputs.store_option(store.place)
+    how = f"is {RUNNING}" if status.ended == RUNNING else f"is unfinished ({status.ended})"
+    raise inputs.Unusable(
+        f"crawl {number} in {store.place} {how}: {status.fetched:,} fetched, {status.left:,} left;"
+        f" nothing was fetched now. Resume it: manners crawl --resume{where};"
+        " or begin another beside it: --new"
+    )
 
 
 def _dry_run(starts: list[str], settings: "Settings", json: bool) -> int:

@@ -56,7 +56,7 @@ def run(site: "DemoSite", its: "Settings", json: bool = False, *, is_kept: bool 
 
     place = its.store or inputs.STORE
     number = asyncio.run(_crawl(site, its, json))
-    with EvidenceStore(place, create=False, timeout=its.server_timeout) as store:
+    with EvidenceStore(place, readonly=True, timeout=its.server_timeout) as store:
         status = status_of(store, number)
         outcomes = list(_outcomes(site, store, number))
         picture = None if is_kept or json else _picture(store, number)
@@ -214,7 +214,7 @@ def _verified(store: "EvidenceStore") -> "Measured":
     with closing(store.verify()) as findings:
         found = [str(finding) for finding in findings]
     records = store.head().number
-    said = f"{count(records, 'record')} verified: nothing found"
+    said = f"OK: {count(records, 'record')} verified, chain intact"
     return Measured(records > 0 and not found, "; ".join(found[:3]) or said)
 
 

@@ -209,11 +209,17 @@ def _verify_store(
 ) -> int:
     progress = render.Progress()
     with _reading(store, config) as opened, _quiet_at_the_end(progress):
-        end = opened.head()
+        start, end = opened.start(), opened.head()
         progress.say(f"verifying {count(end.number, 'record')}")
         with closing(opened.verify(expected)) as findings:
             number = _print_findings(findings, progress, json)
-    _say(f"{_found(number)}, up to {end}")
+    records = count(end.number - start.number, "record")
+    if number:
+        _say(f"FAILED: {count(number, 'finding')} in {records}; head {end}")
+    else:
+        _say(f"OK: {records} verified, chain intact; head {end}")
+    if start.number:
+        _say(f"records up to {start.number} were pruned before")
     if expected is None:
         _say(
             "without --head: whether records are missing at the end, or all were written anew,"
@@ -223,7 +229,7 @@ def _verify_store(
 
 
 def _verify_file(file: str, expected: "Head | None", json: bool) -> int:
-    from manners.evidence.export import Exported, NotAnExport
+    from manners.evidence.export import WHOLE, Exported, NotAnExport
 
     exported, progress = Exported(expected), render.Progress()
     with inputs.open_input(file, "an export") as opened:
@@ -232,7 +238,13 @@ def _verify_file(file: str, expected: "Head | None", json: bool) -> int:
         except NotAnExport as error:
             _complain(f"{file!r} is not an exported file: {error}")
             return UNDECIDED
-    _say(f"{_found(number)} in {count(exported.records, 'record')}")
+    records, trailer = count(exported.records, "record"), exported.trailer
+    if number:
+        _say(f"FAILED: {count(number, 'finding')} in {records}")
+    elif trailer is not None and trailer.kind == WHOLE:
+        _say(f"OK: {records} verified, a whole export, chain intact; head {trailer.head}")
+    else:
+        _say(f"OK: {records} verified")
     for limit in exported.limits():
         _say(limit)
     return 1 if number else 0
@@ -247,10 +259,6 @@ def _print_findings(
         number += 1
         print(render.as_json(finding._asdict()) if json else printable(str(finding)), flush=True)
     return number
-
-
-def _found(number: int) -> str:
-    return count(number, "finding") if number else "nothing found"
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
@@ -350,32 +358,39 @@ def export(
 ) -> int:
     """Export records: as JSON lines, which `verify FILE` reads, or as CSV for a spreadsheet.
 
-    Exit code 1 when a robots.txt for --snapshots is missing, or was changed.
+    The last JSON line says whether it is all of the store or a part, how many records it has, and
+    where the chain ends: `verify FILE` finds what is removed. CSV has no such line. Exit code 1
+    when a robots.txt for --snapshots is missing, or was changed.
     """
     if json and form == "csv":
         raise inputs.Unusable("--json and --format csv contradict each other")
     from manners.cli import saving
-    from manners.evidence.export import COLUMNS, as_dict, cells, csv_line
+    from manners.evidence.export import COLUMNS, FILTERED, WHOLE, Exporting, cells, csv_line
+    from manners.evidence.store import EVERYTHING
 
     wanted = _filter(host, since, until, kind, agent)
-    number, ending = 0, "\r\n" if form == "csv" else "\n"
+    ending = "\r\n" if form == "csv" else "\n"
+    exporting = Exporting(WHOLE if wanted == EVERYTHING else FILTERED, bool(redact_query))
     with (
         _reading(store, config) as opened,
         _writing(output, force, opened.place) as write,
-        closing(opened.records(wanted)) as found,
+        opened.view(wanted) as view,
     ):
         files = saving.Snapshots(
             None if snapshots is None else saving.made(snapshots), opened.snapshot
         )
         if form == "csv":
             write(csv_line(COLUMNS) + ending)
-        for record in found:
-            values = as_dict(record, bool(redact_query))
+        for record in view.records:
+            values = exporting.line(record)
             write((csv_line(cells(values)) if form == "csv" else render.as_json(values)) + ending)
             files.add(record.metadata.get("snapshot"))
-            number += 1
+        trailer = exporting.trailer(view.start, view.head, view.total)
+        if form == "jsonl":
+            write(render.as_json(trailer.to_dict()) + ending)
     if output is not None:
-        _say(f"{count(number, 'record')} in {output}")
+        part = "" if trailer.kind == WHOLE else f"{trailer.records:,} of "
+        _say(f"{part}{count(trailer.total, 'record')} in {output}")
     if files.bad:
         inputs.warn(
             f"{count(files.bad, 'robots.txt file')} missing or changed:"
@@ -414,7 +429,7 @@ def prune(
     It prints the checkpoint, as N:HASH: keep it with the heads. Exit code 1 when you say no.
     """
     moment = _moment("--before", before)
-    with _reading(store, config) as opened:
+    with _reading(store, config, readonly=False) as opened:
         from manners.evidence.store import Filter
 
         if not yes:
@@ -442,14 +457,16 @@ def prune(
 
 
 @contextmanager
-def _reading(store: str | None, config: str | None) -> Iterator["EvidenceStore"]:
+def _reading(
+    store: str | None, config: str | None, *, readonly: bool = True
+) -> Iterator["EvidenceStore"]:
     """The store; one that breaks off while it is read is exit code 3, and not a usage error."""
     from manners.evidence.store import EvidenceStore
     from manners.settings import load
 
     settings = load(config, options={"store": store}).settings
     place, timeout = settings.store or inputs.STORE, settings.server_timeout
-    with EvidenceStore(place, create=False, timeout=timeout) as opened:
+    with EvidenceStore(place, create=False, readonly=readonly, timeout=timeout) as opened:
         try:
             yield opened
         except StoreError as error:

@@ -1,6 +1,7 @@
 """`manners get`: fetch pages, politely."""
 
 import re
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from manners.robots.verdict import Verdict
 from manners.urls import origin, without_credentials
 
 if TYPE_CHECKING:
+    from manners.cli.folder import PageFolder
     from manners.page import Page
 
 _KINDS = ("fetched", "allowed", "blocked", "failed", "deferred")
@@ -34,6 +36,10 @@ _OURS = {
 def command(
     urls: inputs.UrlsArgument = None,
     output: inputs.OutputOption = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Skip the URLs whose pages are saved in -o DIR already."),
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be fetched, and fetch no page.")
     ] = False,
@@ -68,10 +74,13 @@ def command(
 ) -> int:
     """Fetch pages, as far as robots.txt allows and as fast as their sites like it.
 
-    One page is printed; of several there is a line each, and -o saves them. What was decided is
-    recorded before each request, see `manners evidence`. Exit code 0 when all were fetched, 1 when
-    one is disallowed or was answered without success, 3 when one could not be asked for.
+    One page is printed; of several there is a line each, and -o saves them; --resume then skips
+    what is saved. What was decided is recorded before each request, see `manners evidence`. Exit
+    code 0 when all were fetched with success, 1 when one is disallowed or was answered with an
+    error (404, 503, ...), 3 when one could not be asked for, 130 when it was interrupted.
     """
+    if resume and output is None:
+        raise inputs.Unusable("--resume goes by the pages that are saved: -o DIR is needed")
     if no_evidence and store is not None:
         raise inputs.Unusable("--store and --no-evidence contradict each other")
     given = urls or ([] if urls_from is not None else ["-"])
@@ -94,10 +103,10 @@ def command(
         log_matches=log_matches,
     )
     from manners._portal import portal
-    from manners.cli import saving
     from manners.cli.fetching import Fetching
+    from manners.cli.folder import PageFolder
 
-    folder = None if output is None or dry_run else saving.made(output)
+    folder = None if output is None or (dry_run and not resume) else PageFolder(output)
     place = None if no_evidence or dry_run else settings.store or inputs.STORE
     client = inputs.open_client(settings.but(store=place))
 
@@ -110,6 +119,7 @@ def command(
 
     is_one = len(given) == 1 and given != ["-"] and urls_from is None
     fetching, report, progress = Fetching(ask, slots), _Report(), render.Progress()
+    wanted = _without(wanted, folder if resume else None, report)
 
     def waiting() -> None:
         progress.say(
@@ -125,7 +135,7 @@ def command(
                     raise answer
                 result = _Result(url, answer)
                 if folder is not None and result.page is not None and result.page.ok:
-                    result.file = saving.save(result.page.body, url, folder)
+                    result.file = folder.save(result.page)
                 report.add(result)
                 if is_one and not (output or dry_run or json):
                     _print_page(result)
@@ -133,15 +143,49 @@ def command(
                 # Somebody may be waiting for the answer before asking the next question.
                 print(_as_json(result) if json else _line(result), flush=True)
                 waiting()
+        report.is_whole = True
     finally:
         progress.clear()
+        if folder is not None:
+            folder.close()
         portal.run(client.close())
         if not is_one:
-            for line in report.lines(left=fetching.read - report.total):
+            place = client.evidence.place if client.evidence is not None else None
+            again = _resume_line(urls or [], urls_from, output)
+            for line in _summary(report, again, place):
                 print(line, file=sys.stderr)
-            if report.is_recorded and client.evidence is not None:
-                print(_evidence_line(client.evidence.place), file=sys.stderr)
     return report.code
+
+
+def _summary(report: "_Report", again: str, place: str | None) -> Iterator[str]:
+    yield from report.lines()
+    if not report.is_whole:
+        yield printable(again)
+    if report.is_recorded and place is not None:
+        yield _evidence_line(place)
+
+
+def _without(
+    wanted: Iterator[str], folder: "PageFolder | None", report: "_Report"
+) -> Iterator[str]:
+    """The URLs whose pages are not saved in a folder yet."""
+    for url in wanted:
+        if folder is not None and folder.has(url):
+            report.skipped += 1
+        else:
+            yield url
+
+
+def _resume_line(urls: list[str], urls_from: str | None, output: Path | None) -> str:
+    """What to type to go on after a run that ended early."""
+    if output is None:
+        return "ended early; with -o DIR pages are saved, and --resume goes on from there"
+    given = ["--urls", urls_from] if urls_from not in (None, "-") else []
+    words = [*given, "-o", str(output), "--resume"]
+    shown = shlex.join(["manners", "get", *map(str, words)])
+    if not given or urls:
+        shown += " " + ("URL…" if urls and urls != ["-"] else "< LIST")
+    return f"ended early; go on, with the same options: {shown}"
 
 
 def _evidence_line(place: str) -> str:
@@ -205,11 +249,12 @@ def _told_of(page: "Page") -> _Told:
     """A page in words, when it was allowed."""
     if page.status is None:
         return _Told("failed", "no-answer", page.cause, UNDECIDED)
+    kind = "failed" if page.cause or page.server_failed else "fetched"
     if not page.complete:
-        return _Told("failed", str(page.status), "longer than what is read of a page", 1)
+        return _Told(kind, str(page.status), "longer than what is read of a page", 1)
     if page.ok or page.not_modified:
-        return _Told("fetched", str(page.status), "", 0)
-    return _Told("failed", str(page.status), page.cause, 1)
+        return _Told(kind, str(page.status), "", 0)
+    return _Told(kind, str(page.status), page.cause, 1)
 
 
 def _line(result: _Result) -> str:
@@ -267,13 +312,12 @@ class _Report:
         self.code = 0
         self.is_recorded = False
         """Whether there is evidence of anything."""
+        self.is_whole = False
+        """Whether every URL of the list was read and answered."""
+        self.skipped = 0
+        """URLs whose pages were saved before."""
         self._reasons: Counter[tuple[str, str]] = Counter()
         self._warnings = inputs.Warnings()
-
-    @property
-    def total(self) -> int:
-        """How many URLs there were."""
-        return self.kinds.total()
 
     def add(self, result: _Result) -> None:
         """Count a result, and warn about what is strange about the sites on the way."""
@@ -293,11 +337,11 @@ class _Report:
             sign = "" if told.sign == told.kind else told.sign
             self._reasons[told.kind, "  ".join(filter(None, (where, sign, told.why)))] += 1
 
-    def lines(self, left: int) -> Iterator[str]:
-        """The counts, and the reasons for what was not fetched, the most frequent first."""
+    def lines(self) -> Iterator[str]:
+        """The counts, and the reasons for what is no success, the most frequent first."""
         counts = [f"{self.kinds[kind]:,} {kind}" for kind in _KINDS if self.kinds[kind]]
-        if left:
-            counts.append(f"{left:,} not done")
+        if self.skipped:
+            counts.append(f"{self.skipped:,} skipped: saved before")
         if counts:
             yield ", ".join(counts)
         for (kind, why), number in self._reasons.most_common(_REASONS):

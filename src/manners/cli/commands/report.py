@@ -62,7 +62,7 @@ def command(
 
     settings = inputs.load_settings(store=store, redact_query=redact_query)
     place, progress = settings.store or inputs.STORE, render.Progress()
-    with EvidenceStore(place, create=False, timeout=settings.server_timeout) as opened:
+    with EvidenceStore(place, readonly=True, timeout=settings.server_timeout) as opened:
         progress.say(f"reading {printable(opened.place)}")
         try:
             report = report_of(opened, crawl, rows=rows, redact=settings.redact_query)

@@ -650,26 +650,43 @@ def _out_row(out: Out) -> tuple[Element, str]:
     return element("div", its(out.url), below), str(out.depth)
 
 
-def _failed(report: Report) -> Child:
-    failed = report.failed
-    if not failed.rows:
-        return element("p", "None has failed.", class_="none")
+_NAMED = {
+    "link": "linked from ",
+    "redirect": "redirected to by ",
+    "sitemap": "listed in ",
+    "start": "",
+}
+"""How a page came to be known, by the source of its URL."""
+
+
+def _broken(report: Report) -> Child:
+    broken = report.broken
+    if not broken.rows:
+        return element("p", "None is.", class_="none")
     table = _table(
-        "Pages that failed",
-        ("URL", "Tried>"),
+        "Broken pages",
+        ("URL", "Status>", "Tried>"),
         (
             (
-                [its(each.url), element("span", cut(each.reason, 160), class_="sub")],
+                [
+                    its(each.url),
+                    element("span", cut(each.reason, 160), class_="sub") if each.reason else None,
+                    element("span", _NAMED.get(each.source, ""), its(each.found_in), class_="sub")
+                    if each.found_in
+                    else None,
+                ],
+                "" if each.status is None else str(each.status),
                 count(each.attempts, "time"),
             )
-            for each in failed.rows
+            for each in broken.rows
         ),
         hide=True,
     )
-    if len(failed.rows) <= _OPEN:
-        return table
-    number = count(failed.total, "page")
-    return _details(number, [table, _cut(failed, "page", report)])
+    note = _note("Answered with an error, or not at all, and the page that named each first.")
+    if len(broken.rows) <= _OPEN:
+        return [note, table, _cut(broken, "page", report)]
+    number = count(broken.total, "page")
+    return [note, _details(number, [table, _cut(broken, "page", report)])]
 
 
 # Problems.
@@ -774,7 +791,7 @@ def _host(row: HostRow) -> tuple[Child, ...]:
         [its(row.host, 100), element("span", read, class_="sub")],
         f"{row.requests:,}",
         "" if row.shortest is None else duration(row.shortest),
-        "" if row.delay is None else duration(row.delay),
+        duration(row.delay),
     )
 
 
@@ -839,7 +856,7 @@ _SECTIONS: tuple[tuple[str, str, Callable[[Report], Child]], ...] = (
     ("robots", "robots.txt", _robots),
     ("blocked", "Not asked for", _blocked),
     ("traps", "Traps", _traps),
-    ("failed", "Failed", _failed),
+    ("broken", "Broken pages", _broken),
     ("problems", "Problems", _problems),
     ("sitemaps", "Sitemaps", _sitemaps),
     ("hosts", "Hosts", _hosts),

@@ -1,0 +1,188 @@
+"""A folder of saved pages: a file for each page, and `pages.jsonl`, which says whose file it is."""
+
+import hashlib
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Self
+
+from manners.cli import render, saving
+from manners.cli.inputs import Unusable
+from manners.errors import InvalidURL
+from manners.urls import requestable
+
+if TYPE_CHECKING:
+    from manners.page import Page
+
+INDEX = "pages.jsonl"
+_MAX_LINE = 1_000_000
+"""Bytes that a line of an index may have."""
+
+
+class PageFolder:
+    """Saves pages, and notes each in the index when its file is written.
+
+    The index has one line for each page. What a run adds is appended at once, so that whoever is
+    killed loses nothing; a page that was saved before and has changed is added again, and its
+    older line is dropped when the folder is closed, or opened next. What is known of the index is
+    kept in a temporary database, not in memory: a list may be very long.
+
+        with PageFolder(Path("pages")) as folder:
+            if not folder.has(url):
+                path = folder.save(page)
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = saving.made(root)
+        self._path = self.root / INDEX
+        # URLs are looked up in one thread, and pages saved in another.
+        self._lock = threading.Lock()
+        self._known = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self._known.execute("PRAGMA journal_mode = OFF")
+        self._known.execute(
+            "CREATE TABLE known (url BLOB PRIMARY KEY, entry BLOB, line INTEGER) WITHOUT ROWID"
+        )
+        self._lines = self._outdated = 0
+        try:
+            self._load()
+            if self._compact():
+                self._load()
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+            self._file: int | None = os.open(self._path, flags, 0o666)
+        except OSError as error:
+            raise self._unusable(error.strerror or str(error)) from None
+
+    def has(self, url: str) -> bool:
+        """Whether the page of a URL was saved."""
+        try:
+            key = _key(url)
+        except InvalidURL:
+            return False
+        with self._lock:
+            return self._entry(key) is not None
+
+    def save(self, page: "Page") -> Path:
+        """Write the body of a page to its file, and note it in the index."""
+        kind = page.headers.get("content-type", "").partition(";")[0].strip().lower()[:200]
+        path = saving.save(page.body, page.url, self.root, kind)
+        began = datetime.fromtimestamp(page.hops[-1].started, UTC)
+        entry = {
+            "url": page.url,
+            "final_url": page.final_url,
+            "file": path.relative_to(self.root).as_posix(),
+            "status": page.status,
+            "type": kind,
+            "sha256": hashlib.sha256(page.body).hexdigest(),
+            "bytes": len(page.body),
+        }
+        digest = _digest(entry)
+        key = _key(page.url)
+        at = began.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        with self._lock:
+            if self._entry(key) != digest:
+                self._append(render.as_json({**entry, "fetched_at": at}).encode() + b"\n")
+                self._note(key, digest)
+        return path
+
+    def close(self) -> None:
+        """Drop the lines of the index that newer ones replace, and close it."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+            with suppress(OSError):  # then it is done next time
+                self._compact()
+            self._known.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _append(self, line: bytes) -> None:
+        if self._file is None:
+            raise ValueError("the folder is closed")
+        try:
+            size = os.fstat(self._file).st_size
+            try:
+                if os.write(self._file, line) != len(line):
+                    raise OSError(0, "no space left")
+            except OSError:
+                os.ftruncate(self._file, size)  # a line is there, or is not
+                raise
+        except OSError as error:
+            raise self._unusable(error.strerror or str(error)) from None
+
+    def _entry(self, key: bytes) -> bytes | None:
+        """A digest of what the index says of a page."""
+        found = self._known.execute("SELECT entry FROM known WHERE url = ?", (key,)).fetchone()
+        return None if found is None else bytes(found[0])
+
+    def _note(self, key: bytes, digest: bytes) -> None:
+        self._lines += 1
+        self._outdated += self._entry(key) is not None
+        row = (key, digest, self._lines)
+        self._known.execute("INSERT OR REPLACE INTO known VALUES (?, ?, ?)", row)
+
+    def _load(self) -> None:
+        """Read the index of an earlier run; a last line that was not written to its end is cut."""
+        if self._path.is_symlink():
+            raise self._unusable("it is a link to another place")
+        if not self._path.exists():
+            return
+        size = self._lines = self._outdated = 0
+        self._known.execute("DELETE FROM known")
+        self._known.execute("BEGIN")
+        with self._path.open("rb") as file:
+            for line in _lines(file):
+                if not line.endswith(b"\n") and len(line) <= _MAX_LINE:
+                    break
+                try:
+                    entry = json.loads(line)
+                    entry.pop("fetched_at", None)
+                    key = _key(entry["url"])
+                    Path(entry["file"])
+                except (AttributeError, InvalidURL, KeyError, TypeError, ValueError):
+                    raise self._unusable(
+                        f"line {self._lines + 1} is not about a saved page; use another folder"
+                    ) from None
+                self._note(key, _digest(entry))
+                size += len(line)
+        self._known.execute("COMMIT")
+        if size != self._path.stat().st_size:
+            os.truncate(self._path, size)
+
+    def _compact(self) -> bool:
+        """Keep the last line about each page; whether there was anything to drop."""
+        if not self._outdated:
+            return False
+        kept = self._known.execute("SELECT line FROM known ORDER BY line")
+        (wanted,) = kept.fetchone()
+        with self._path.open("rb") as file, saving.replacing(self._path) as made:
+            for number, line in enumerate(_lines(file), 1):
+                if number == wanted:
+                    made.write(line)
+                    (wanted,) = kept.fetchone() or (0,)
+        return True
+
+    def _unusable(self, problem: str) -> Unusable:
+        return Unusable(f"cannot use {str(self._path)!r}: {problem}")
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    while line := file.readline(_MAX_LINE + 1):
+        yield line
+
+
+def _key(url: str) -> bytes:
+    """What a page is known by: a digest of its URL, as it is requested."""
+    return hashlib.sha256(requestable(url).encode("ascii")).digest()[:16]
+
+
+def _digest(entry: Mapping[str, object]) -> bytes:
+    return hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).digest()[:16]
