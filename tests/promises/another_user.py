@@ -25,7 +25,7 @@ def run(words: list[str]) -> tuple[int, str, str]:
     texts = []
     for each in (out, err):
         each.flush()
-        texts.append(each.buffer.getvalue().decode())  # type: ignore[attr-defined]
+        texts.append(each.buffer.getvalue().decode())
     return code, texts[0], texts[1]
 
 

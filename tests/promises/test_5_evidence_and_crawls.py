@@ -260,7 +260,12 @@ def test_the_report_names_the_delay_that_was_in_force(tmp_path: Path) -> None:
     pages = {**PAGES, "/robots.txt": page(b"User-agent: *\nCrawl-delay: 0.3\n")}
     place = str(tmp_path / "slow.db")
     with in_thread(Site(by_path(pages))) as site:
-        told: dict[str, Any] = {"store": place, "allow_private": True, "max_pages": 3, "source": "links"}
+        told: dict[str, Any] = {
+            "store": place,
+            "allow_private": True,
+            "max_pages": 3,
+            "source": "links",
+        }
         list(manners.crawl([site.url()], **told))
     with EvidenceStore(place, readonly=True) as store:
         report = report_of(store)

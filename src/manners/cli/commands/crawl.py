@@ -14,7 +14,7 @@ import typer
 
 from manners._text import count, cut, printable
 from manners.cli import INTERRUPTED, UNDECIDED, inputs, render
-from manners.errors import HostDeferred, PolitenessError, SlotTimeout, StoreError
+from manners.errors import HostDeferred, PolitenessError, SlotTimeout, StoreError, StoreTimeout
 from manners.robots.verdict import Reason
 from manners.urls import host, page_url, with_scheme
 
@@ -318,6 +318,8 @@ def _ask_about_unfinished(settings: "Settings") -> None:
     try:
         place, timeout = settings.store or inputs.STORE, settings.server_timeout
         store = EvidenceStore(place, readonly=True, timeout=timeout)
+    except StoreTimeout:
+        raise
     except StoreError:  # there is none yet; what else is wrong with it is said when it is opened
         return
     with store:
