@@ -16,7 +16,7 @@ from manners.cache.site import Site
 from manners.errors import Broken, ClientClosed, Disallowed, HostDeferred, SlotLost
 from manners.net.http import Http, Stream
 from manners.net.messages import Get, Response, Unreachable
-from manners.page import STALE, Page, Way
+from manners.page import Page, Way
 from manners.politeness.backends import Backend, open_backend
 from manners.politeness.backends.memory import MemoryBackend
 from manners.politeness.budget import Budget
@@ -187,7 +187,8 @@ class AsyncClient:
                 async with (
                     Holding(visit, self._pace.lease) as held,
                     self._http.stream(
-                        Get(way.target, way.headers, *limits, any_status=True)
+                        Get(way.target, way.headers, *limits, any_status=True, fresh=way.fresh),
+                        visit,
                     ) as reply,
                 ):
                     body = reply if isinstance(reply, Stream) else None
@@ -197,6 +198,7 @@ class AsyncClient:
                             continue
                     else:
                         await visit.replied(begun.status, begun.headers, begun.seconds)
+                    started = visit.left_at or started
                     page = way.arrived(begun, started, started - asked)
                     if page is not None:
                         if body is not None:
@@ -232,7 +234,7 @@ class AsyncClient:
         if self.budget is not None:
             self.budget.reserve(time.time())
         try:
-            visit = await self._admit(way, slot=slot)
+            visit = await self._admit(way, slot=slot, tells=False)
             if visit is None:
                 raise Disallowed(way.written())
             way.is_spent, visit.budget = True, self.budget
@@ -273,15 +275,16 @@ class AsyncClient:
                 if visit is None:
                     return way.blocked()
                 started, way.is_spent = time.time(), True
-                get = Get(way.target, way.headers, *self._limits, method, any_status=True)
+                get = Get(way.target, way.headers, *self._limits, method, True, way.fresh)
                 try:
-                    reply = await self._http.send(get)
+                    reply = await self._http.send(get, visit)
                     if isinstance(reply, Response):
                         await visit.replied(reply.status, reply.headers, reply.seconds)
                 finally:
                     await visit.leave()
                 if isinstance(reply, Unreachable) and self._repeats(way, reply):
                     continue
+                started = visit.left_at or started
                 page = way.arrived(reply, started, started - asked)
                 if page is not None:
                     return page
@@ -290,7 +293,7 @@ class AsyncClient:
                 self._settle(way)
 
     def _repeats(self, way: Way, reply: Unreachable) -> bool:
-        """Whether to ask for the same URL again, because its connection was a stale one."""
+        """Whether to ask for the same URL again, because the site has not seen the request."""
         if self._is_closed:
             raise ClientClosed
         return way.repeats(reply)
@@ -299,7 +302,9 @@ class AsyncClient:
         if self.budget is not None and not way.is_spent:
             self.budget.give_back()
 
-    async def _admit(self, way: Way, must_include: bool = True, slot: bool = True) -> Visit | None:
+    async def _admit(
+        self, way: Way, must_include: bool = True, slot: bool = True, tells: bool = True
+    ) -> Visit | None:
         """The next hop, at the time for it and with a slot; None when it is not allowed."""
         name = host(way.target)
         while True:
@@ -307,7 +312,7 @@ class AsyncClient:
             if not allowed:
                 return None
             if slot:
-                lease = await self._gate.enter(name, known.gap)
+                lease = await self._gate.enter(name, known.gap, tells)
             else:
                 lease = None
                 await self._gate.pass_by(name, known.least)
@@ -395,26 +400,22 @@ class _Polite:
         self._client = client
 
     async def send(self, get: Get) -> Response | Unreachable:
-        """Send a request when it is time, and once more if its connection was a stale one."""
+        """Send a request when it is time, and again if the site has not seen it."""
         client, name = self._client, host(get.url)
         known = client._host(name)
-        for _ in range(STALE):
-            lease = await client._gate.enter(name, known.gap)
+        way = Way(get.url, _NONE, 0)
+        while True:
+            lease = await client._gate.enter(name, known.gap, tells=True)
+            visit = Visit(client._gate, known, name, lease, client._draw)
             try:
-                reply = await client._http.send(get)
-                # It counts from the reply: how long it took to connect is not known, and what
-                # follows finds the connection open and would arrive too early.
-                known.robots_asked = time.time()
-                until = known.robots_asked + known.gap(client._draw())
+                reply = await client._http.send(get._replace(fresh=way.fresh), visit)
+                known.robots_asked = visit.left_at or time.time()
                 if isinstance(reply, Response):
-                    noted = known.note(reply.status, reply.headers, reply.seconds, client._draw)
-                    until = max(until, noted or 0.0)
-                await client._gate.penalise(name, until)
+                    await visit.replied(reply.status, reply.headers, reply.seconds)
             finally:
-                await client._gate.leave(lease)
-            if isinstance(reply, Response) or not reply.is_stale:
-                break
-        return reply
+                await visit.leave()
+            if not way.repeats(reply):
+                return reply
 
     async def close(self) -> None:
         """The client closes what it opened."""

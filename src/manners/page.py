@@ -11,8 +11,8 @@ from manners.urls import origin, redirect_target, requestable, without_credentia
 
 _SECRETS = ("authorization", "cookie", "proxy-authorization")
 """Headers that are for one origin, and for no other that it redirects to."""
-STALE = 3
-"""How often a request is made again because its connection was a stale one."""
+_TURNS = 10
+"""How often a request takes another turn, because it could not leave in one."""
 
 
 class Hop:
@@ -230,9 +230,10 @@ class Way:
     __slots__ = (
         "_hops",
         "_most",
-        "_repeats",
+        "_turns",
         "_url",
         "evidence_id",
+        "fresh",
         "headers",
         "is_spent",
         "target",
@@ -247,7 +248,9 @@ class Way:
         self.verdict: Verdict | Callable[[], Verdict]
         """The verdict on it, or what works it out."""
         self._hops: tuple[Hop, ...] = ()
-        self._repeats = 0
+        self._turns = 0
+        self.fresh = False
+        """Whether it has to be on a new connection: the one before was a stale one."""
         self.evidence_id: int | None = None
         """The number of the record about it."""
         self.is_spent = False
@@ -260,11 +263,14 @@ class Way:
         return self.verdict
 
     def repeats(self, reply: Response | Unreachable) -> bool:
-        """Whether the same URL is to be asked for again: its connection was a stale one."""
-        if isinstance(reply, Response) or not reply.is_stale or self._repeats == STALE:
+        """Whether the same URL is to be asked for again: the site has not seen the request."""
+        if isinstance(reply, Response):
             return False
-        self._repeats += 1
-        return True
+        if reply.is_stale:
+            self.fresh = True  # so that it cannot happen twice
+            return True
+        self._turns += reply.is_unsent
+        return reply.is_unsent and self._turns <= _TURNS
 
     def blocked(self) -> Page:
         """The page that is not asked for."""
@@ -305,5 +311,5 @@ class Way:
                 for name, value in self.headers.items()
                 if name.strip().lower() not in _SECRETS
             }
-        self.target = target
+        self.target, self.fresh = target, False
         return ""

@@ -36,7 +36,17 @@ class Visit:
         await visit.leave()
     """
 
-    __slots__ = ("_begun", "_draw", "_gate", "_host", "_lease", "_renewed", "budget", "name")
+    __slots__ = (
+        "_begun",
+        "_draw",
+        "_gate",
+        "_host",
+        "_lease",
+        "_renewed",
+        "budget",
+        "left_at",
+        "name",
+    )
 
     def __init__(
         self, gate: Gate, known: "Host", name: str, lease: Lease | None, draw: Callable[[], float]
@@ -46,12 +56,29 @@ class Visit:
         """The host."""
         self.budget: Budget | None = None
         """Where a page goes back to when it turns out to be a redirect."""
+        self.left_at = 0.0
+        """When the request left, in seconds since the epoch; 0 where nobody has told."""
         self._begun = self._renewed = time.monotonic()
 
     @property
     def seconds(self) -> float:
         """Seconds since it may leave."""
         return time.monotonic() - self._begun
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the request may not leave any more without asking whether it `departs`."""
+        return self._lease is not None and self._gate.is_late(self._lease)
+
+    async def departs(self) -> bool:
+        """Whether a request that is late may leave now; else it has to take another turn."""
+        return self._lease is None or await self._gate.departs(self._lease)
+
+    def left(self) -> None:
+        """The request has left just now: the gap to the next one counts from here."""
+        self.left_at = time.time()
+        if self._lease is not None:
+            self._gate.left(self._lease)
 
     @property
     def delay(self) -> float:

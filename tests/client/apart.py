@@ -145,6 +145,23 @@ def apart(handler: str, ports: int = 1) -> Iterator[Apart]:
 
 
 @asynccontextmanager
+async def stalling(seconds: float) -> AsyncIterator[None]:
+    """Let every turn of the event loop take so long, as on a machine that is busy otherwise."""
+
+    async def stall() -> None:
+        while True:
+            time.sleep(seconds)
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(stall())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+@asynccontextmanager
 async def steady(standstills: list[Standstill]) -> AsyncIterator[None]:
     """Write down when this process stands still, and keep the collector from being the reason."""
     gc.collect()

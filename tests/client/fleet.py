@@ -12,16 +12,18 @@ the site, and is allowed for in its `early`.
 """
 
 import asyncio
+import itertools
 import json
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 from manners._valkey import Server
 from manners.errors import PolitenessError
+from manners.politeness.backends import Lease
 from tests.client.apart import BEAT, ROOT, STANDSTILL, Apart, Standstill, steady
 from tests.client.asking import asking, keep_busy
 
@@ -122,15 +124,30 @@ async def watched(url: str, standstills: list[Standstill]) -> AsyncIterator[None
         await server.redis.aclose()
 
 
+def standing_still(enter: Callable[..., Awaitable[Lease]], seconds: float) -> Any:
+    """The way to a slot, behind which the process stands still every second time."""
+    turns = itertools.cycle((0.0, seconds))
+
+    async def enter_and_stand_still(*arguments: Any, **more: Any) -> Lease:
+        lease = await enter(*arguments, **more)
+        time.sleep(next(turns))
+        return lease
+
+    return enter_and_stand_still
+
+
 async def work(name: str, first: str, urls: list[str], settings: dict[str, Any]) -> None:
     standstills: list[Standstill] = []
     begun, errors = set[int](), 0
+    stall = settings.pop("stall", 0.0)
 
     async with (
         asking(name, **settings) as client,
         steady(standstills),
         watched(settings["politeness"], standstills),
     ):
+        if stall:
+            client._gate.enter = standing_still(client._gate.enter, stall)  # type: ignore[method-assign]
 
         async def fetch(number: int) -> None:
             nonlocal errors

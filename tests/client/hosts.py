@@ -111,6 +111,29 @@ async def busy(call: Call) -> None:
         await call.reply(BUSY[int(visit.path[1:])])
 
 
+served: Counter[str] = Counter()
+
+
+async def closing(call: Call) -> None:
+    """Every second answer ends its connection, so that every second request has to make one."""
+    visit = await call.request()
+    served[call.address] += 1
+    if visit.path == "/robots.txt":
+        await rules("Crawl-delay: 0.5")(call)
+    else:
+        ends = served[call.address] % 2 == 0
+        await call.reply(200, b"hi", [("Connection", "close")] * ends)
+        call.stays = not ends
+
+
+async def idle(call: Call) -> None:
+    """Answers, and closes the connection a moment later, without saying so."""
+    visit = await call.request()
+    await call.reply(200, b"" if visit.path == "/robots.txt" else b"hi")
+    call.stays = False
+    await asyncio.sleep(0.001)
+
+
 even = by_path({"/robots.txt": slow(0.3)}, slow(0.3))
 """Everything takes the same time."""
 

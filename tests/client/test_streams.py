@@ -271,10 +271,12 @@ class Renewals(MemoryBackend):
         super().__init__(1, lease)
         self.renewed, self._good, self._failure = 0, good, failure
 
-    async def renew(self, lease: Lease, now: float | None = None) -> Lease | None:
+    async def renew(
+        self, lease: Lease, now: float | None = None, delay: float | None = None
+    ) -> Lease | None:
         self.renewed += 1
         if self.renewed <= self._good:
-            return await super().renew(lease, now)
+            return await super().renew(lease, now, delay)
         if self._failure is not None:
             raise self._failure
         await super().release(lease)

@@ -211,6 +211,68 @@ def test_whoever_takes_a_slot_may_say_which_delay_is_theirs(places: Places) -> N
     run(places(), test, 2)
 
 
+def test_whoever_leaves_late_moves_the_next_start(places: Places) -> None:
+    """Also after the time at which others were told that they may start."""
+
+    async def test(backend: Backend, other: Backend) -> None:
+        lease = await backend.take(HOST, NOW, 5.0)
+        assert isinstance(lease, Lease)
+        assert await other.reserve(HOST, 5.0, NOW + 1) == NOW + 5
+        assert await backend.renew(lease, NOW + 3, 5.0) == lease._replace(until=NOW + 3 + LEASE)
+        assert await too_early(other, NOW + 5) == NOW + 8
+        assert await backend.renew(lease, NOW + 9, 5.0) is not None  # nobody has started since
+        assert await too_early(other, NOW + 13.75) == NOW + 14
+        assert await other.reserve(HOST, 5.0, NOW + 14) == NOW + 14
+        await taken(other, NOW + 14)
+
+    run(places(), test, 2)
+
+
+def test_whoever_leaves_late_needs_another_turn_when_others_have_started(places: Places) -> None:
+    """Until it is far enough from them; its slot it keeps, and a start of theirs is not moved."""
+
+    async def test(backend: Backend, other: Backend) -> None:
+        late = await backend.take(HOST, NOW, 5.0)
+        assert isinstance(late, Lease)
+        assert isinstance(await other.take(HOST, NOW + 5, 3.0), Lease)
+        assert await backend.renew(late, NOW + 6, 5.0) is None
+        assert await backend.renew(late, NOW + 6) is not None
+        assert await backend.renew(late, NOW + 7.75, 5.0) is None
+        assert await backend.renew(late, NOW + 8, 5.0) is not None
+        assert await too_early(other, NOW + 12.75) == NOW + 13
+
+    run(places(), test, 2)
+
+
+def test_whoever_leaves_late_never_brings_the_next_start_nearer(places: Places) -> None:
+    """With a shorter delay, or none; a lease that has ended moves nothing."""
+
+    async def test(backend: Backend) -> None:
+        lease = await backend.take(HOST, NOW, 5.0)
+        assert isinstance(lease, Lease)
+        for delay in (0.0, 0.25, None):
+            assert await backend.renew(lease, NOW + 1, delay) is not None
+        assert await too_early(backend, NOW + 1) == NOW + 5
+        await backend.release(lease)
+        assert await backend.renew(lease, NOW + 2, 50.0) is None
+        await taken(backend, NOW + 5)
+
+    run(places(), test)
+
+
+def test_a_penalty_does_not_stop_who_has_started_before_it(places: Places) -> None:
+    """It is on its way already; those behind it wait."""
+
+    async def test(backend: Backend, other: Backend) -> None:
+        lease = await backend.take(HOST, NOW, 1.0)
+        assert isinstance(lease, Lease)
+        await other.penalise(HOST, NOW + 30, NOW)
+        assert await backend.renew(lease, NOW + 2, 1.0) is not None
+        assert await too_early(other, NOW + 3) == NOW + 30
+
+    run(places(), test, 2)
+
+
 # Slots.
 
 

@@ -269,9 +269,11 @@ def test_a_slot_that_is_lost_leaves_what_was_read() -> None:
     """The stream has to end; what it brought stays."""
 
     class Losing(MemoryBackend):
-        async def renew(self, lease: Lease, now: float | None = None) -> Lease | None:
+        async def renew(
+            self, lease: Lease, now: float | None = None, delay: float | None = None
+        ) -> Lease | None:
             await super().release(lease)
-            return await super().renew(lease, now)
+            return await super().renew(lease, now, delay)
 
     def make(_: Url) -> Pages:
         return {"/sitemap.xml": stalls}

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from manners.errors import ClientClosed, HostDeferred, SlotTimeout
-from manners.politeness.backends import Lease
+from manners.politeness.backends import Lease, NotBefore
 from manners.politeness.backends.memory import MemoryBackend
 from manners.politeness.gate import Gate
 from manners.politeness.schedule import Pace
@@ -952,3 +952,136 @@ def test_who_would_wait_for_too_long_does_not_pass() -> None:
             await scene.gate.pass_by("third.example", 0.0)
 
     run(main)
+
+
+# When requests leave.
+
+
+class Telling(Scene):
+    """Those who tell when their request leaves, some seconds after they could have sent it."""
+
+    def leaves(
+        self, name: str, late: float, seconds: float = 0.0, host: str = HOST
+    ) -> "asyncio.Task[None]":
+        return asyncio.create_task(self._leaves(name, late, seconds, host))
+
+    async def _leaves(self, name: str, late: float, seconds: float, host: str) -> None:
+        lease = await self.gate.enter(host, self.pace.gap, tells=True)
+        try:
+            await asyncio.sleep(late)
+            while self.gate.is_late(lease) and not await self.gate.departs(lease):
+                await self.gate.leave(lease)
+                lease = await self.gate.enter(host, self.pace.gap, tells=True)
+            self.gate.left(lease)
+            self.starts[name] = now()
+            await asyncio.sleep(seconds)
+        finally:
+            await self.gate.leave(lease)
+
+
+def test_the_gap_counts_from_when_a_request_left() -> None:
+    """However late that was; the one behind it waits for it, and for the gap."""
+
+    async def test() -> None:
+        scene = Telling()
+        late = {"a": 0.3, "b": 0.0, "c": 2.0, "d": 0.0, "e": 0.1}
+        await all_of(*(scene.leaves(name, each, 0.7) for name, each in late.items()))
+        assert scene.starts == {"a": 0.3, "b": 0.8, "c": 3.3, "d": 3.8, "e": 4.4}
+
+    run(test)
+
+
+def test_a_request_that_never_leaves_counts_from_when_it_was_given_up() -> None:
+    """Its connection failed, or it was cancelled."""
+
+    async def test() -> None:
+        scene = Telling()
+        lost = scene.leaves("lost", 60.0)
+        await asyncio.sleep(3)
+        behind = scene.leaves("behind", 0.0)
+        await asyncio.sleep(1)
+        await cancelled(lost)
+        await behind
+        assert scene.starts == {"behind": 4.5}
+
+    run(test)
+
+
+def test_without_a_gap_nobody_waits_for_another_to_leave() -> None:
+    """There is nothing to keep to."""
+
+    async def test() -> None:
+        scene = Telling(Pace(delay_least=0.0, delay_most=0.0))
+        await all_of(scene.leaves("a", 3.0), scene.leaves("b", 1.0))
+        assert scene.starts == {"b": 1, "a": 3}
+
+    run(test)
+
+
+def test_whoever_waits_for_another_to_leave_may_give_up_or_be_turned_away() -> None:
+    """A cancellation is one's own; a gate that is shut turns away everybody."""
+
+    async def test() -> None:
+        scene = Telling()
+        first = scene.leaves("first", 5.0)
+        await asyncio.sleep(0.1)
+        gone, waits = scene.go("gone"), scene.go("waits")
+        await asyncio.sleep(0.1)
+        await cancelled(gone)
+        await asyncio.sleep(0.1)
+        scene.gate.shut()
+        await all_of(first, waits)
+        assert scene.starts == {"first": 5}
+        assert scene.refused == {"waits": (ClientClosed, 0.3)}
+
+    run(test)
+
+
+def test_gates_that_share_a_backend_keep_the_gap_between_what_leaves() -> None:
+    """Who stands still and was overtaken takes another turn; who was not moves the next start."""
+
+    async def test() -> None:
+        one = Telling()
+        two = Telling(backend=one.backend)
+        await all_of(one.leaves("slow", 0.7), two.leaves("quick", 0.0))
+        assert (one.starts, two.starts) == ({"slow": 1.0}, {"quick": 0.5})
+        await asyncio.sleep(4)
+        slow = one.leaves("slower", 0.4)
+        await asyncio.sleep(0.45)
+        await all_of(slow, two.leaves("behind", 0.0))
+        assert (one.starts["slower"], two.starts["behind"]) == (5.4, 5.9)
+
+    run(test)
+
+
+@pytest.mark.parametrize("answer_time", [0.005, 0.08, 0.6])
+def test_a_backend_that_answers_slowly_holds_nobody_up_for_ever(answer_time: float) -> None:
+    """Others allow for as long as it takes, and what leaves is apart by the gap."""
+
+    class Far(MemoryBackend):
+        async def begin(self, host: str, delay: float, _: None, within: float) -> Lease | float:
+            start = await self.reserve(host, delay, None, within)
+            taken = (
+                NotBefore(start) if start > self._clock() else await self.take(host, None, delay)
+            )
+            await asyncio.sleep(answer_time)
+            return taken
+
+        async def renew(self, *arguments: Any) -> Lease | None:
+            renewed = await super().renew(*arguments)
+            await asyncio.sleep(answer_time)
+            return renewed
+
+    async def test() -> None:
+        clock = asyncio.get_running_loop().time
+        scenes = [Telling(backend=Far(9, 300.0, clock=clock))]
+        scenes.append(Telling(backend=scenes[0].backend))
+        late = [0.0, 0.3, 0.0, 0.9, 0.0, 0.1]
+        tasks = [scenes[n % 2].leaves(str(n), each) for n, each in enumerate(late)]
+        await all_of(*tasks)
+        starts = sorted(scenes[0].starts.values()) + sorted(scenes[1].starts.values())
+        assert len(starts) == 6
+        assert all(b - a >= 0.499 for a, b in itertools.pairwise(sorted(starts)))
+        assert max(starts) < 30
+
+    run(test)

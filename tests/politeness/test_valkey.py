@@ -588,15 +588,16 @@ def test_others_keep_their_distance_from_a_start_that_was_slow(own: Valkey) -> N
 
     async def test(backend: ValkeyBackend) -> None:
         await backend.reserve(HOST, 0.0)
+        before = calls(own, "evalsha")
         own.stop()
-        taking = asyncio.create_task(backend.take(HOST, None, 20.0))
+        entering = asyncio.create_task(Gate(backend, Pace()).enter(HOST, lambda _: 20.0))
         await asyncio.sleep(0.3)
         own.go_on()
-        assert isinstance(await taking, Lease)
-        before = time.time()
-        await until(lambda: not backend._tasks)
-        penalty = own.command("HGET", TIMES, "penalty").split(b"\r\n")[1]
-        assert int(penalty) / 1e6 >= before + 19.9
+        lease = await entering
+        assert calls(own, "evalsha") - before == 2  # it asked once more before it went through
+        earliest = own.command("HGET", TIMES, "earliest").split(b"\r\n")[1]
+        assert int(earliest) / 1e6 >= time.time() + 19.0
+        await backend.release(lease)
 
     run(own.url, test)
 

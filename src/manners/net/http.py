@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from manners import _forks
 from manners.errors import Broken, MissingExtra
@@ -44,6 +44,20 @@ _MEMBERS = 100
 _ENCODED = istr("Content-Encoding")
 _LOOK_UPS = 64
 """Look-ups at a time: a name server that does not answer blocks a thread, and nobody else."""
+
+
+class Departure(Protocol):
+    """Who has to know when a request leaves: the gap to the next one counts from there."""
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it may not leave without asking."""
+
+    async def departs(self) -> bool:
+        """Whether it may leave now; asked only where it is late."""
+
+    def left(self) -> None:
+        """It has left just now."""
 
 
 class Http:
@@ -78,10 +92,10 @@ class Http:
         self._opened: _Opened | None = None
         self._reading: set[aiohttp.ClientResponse] = set()
 
-    async def send(self, get: Get) -> Response | Unreachable:
+    async def send(self, get: Get, departure: Departure | None = None) -> Response | Unreachable:
         """Send a request and read the reply, as far as it may be read."""
         start, url = time.monotonic(), requestable(get.url)  # what is judged is what is sent
-        _MADE.set([])
+        _SENDING.set(_Sending(departure))
         try:
             reply = await self._ask(url, get, get.total)
             self._heed(reply)
@@ -106,10 +120,12 @@ class Http:
         return Response(reply.status, _headers(reply), body, complete, time.monotonic() - start)
 
     @asynccontextmanager
-    async def stream(self, get: Get) -> AsyncIterator["Stream | Unreachable"]:
+    async def stream(
+        self, get: Get, departure: Departure | None = None
+    ) -> AsyncIterator["Stream | Unreachable"]:
         """Send a request and hand out the body piece by piece; `total` ends with the headers."""
         start, url = time.monotonic(), requestable(get.url)
-        _MADE.set([])
+        _SENDING.set(_Sending(departure))
         try:
             async with asyncio.timeout(get.total):
                 reply = await self._ask(url, get, None)
@@ -131,6 +147,8 @@ class Http:
             reply.close()
         if opened is not None:
             await opened.session.close()
+            if opened.fresh is not None:
+                await opened.fresh.close()
 
     def _ask(self, url: str, get: Get, total: float | None) -> Awaitable[aiohttp.ClientResponse]:
         """What is awaited for the reply to a request, its body still to be read."""
@@ -139,7 +157,7 @@ class Http:
         headers: Mapping[str, str] | None = get.headers or None
         if self._auth and (own := self._auth.get(origin(url))):
             headers = {**own, **get.headers}
-        return self._open().request(
+        return self._open(get.fresh).request(
             get.method,
             URL(url, encoded=True),
             headers=headers,
@@ -153,40 +171,54 @@ class Http:
             reply.close()
             raise _ProxyFailed  # RFC 9110 section 15.5.8: the proxy speaks, not the site
 
-    def _open(self) -> aiohttp.ClientSession:
+    def _open(self, fresh: bool = False) -> aiohttp.ClientSession:
         loop, fork = asyncio.get_running_loop(), _forks.generation
         if self._opened is not None and self._opened.fork != fork:
             _INHERITED.append(self._opened)
             self._opened = None
         if self._opened is None:
-            guarded = not self._allow_private and self._proxy is None
-            connector = aiohttp.TCPConnector(
-                limit=self._connections,
-                force_close=not self._keep_alive,
-                use_dns_cache=False,  # one look-up for each connection, judged and used
-                resolver=_GuardedResolver(self._resolver or _Resolver(), guarded),
-                socket_factory=_guarded_socket if guarded else _socket,
-                ssl=self._tls,
-            )
-            session = aiohttp.ClientSession(
-                connector=connector,
-                headers={"User-Agent": self._user_agent, "Accept-Encoding": "gzip, deflate"},
-                cookie_jar=aiohttp.CookieJar(unsafe=True)  # of servers without a name, too
+            cookies = (
+                aiohttp.CookieJar(unsafe=True)  # of servers without a name, too
                 if self._cookies
-                else aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                trust_env=False,
-                response_class=_Reply,
+                else aiohttp.DummyCookieJar()
             )
-            self._opened = _Opened(session, loop, fork)
+            self._opened = _Opened(self._session(cookies, self._keep_alive), loop, fork)
         elif self._opened.loop is not loop:
             raise RuntimeError("in use in another event loop: close it there, or make one for each")
-        return self._opened.session
+        if not fresh:
+            return self._opened.session
+        session = self._opened.fresh
+        if session is None:
+            session = self._session(self._opened.session.cookie_jar, keep_alive=False)
+            self._opened = self._opened._replace(fresh=session)
+        return session
+
+    def _session(
+        self, cookies: aiohttp.abc.AbstractCookieJar, keep_alive: bool
+    ) -> aiohttp.ClientSession:
+        guarded = not self._allow_private and self._proxy is None
+        connector = aiohttp.TCPConnector(
+            limit=self._connections,
+            force_close=not keep_alive,
+            use_dns_cache=False,  # one look-up for each connection, judged and used
+            resolver=_GuardedResolver(self._resolver or _Resolver(), guarded),
+            socket_factory=_guarded_socket if guarded else _socket,
+            ssl=self._tls,
+        )
+        return aiohttp.ClientSession(
+            connector=connector,
+            headers={"User-Agent": self._user_agent, "Accept-Encoding": "gzip, deflate"},
+            cookie_jar=cookies,
+            auto_decompress=False,
+            trust_env=False,
+            request_class=_Request,
+            response_class=_Reply,
+        )
 
     def _failed(self, failure: BaseException, start: float) -> Unreachable:
         lost = isinstance(failure, _LostBefore | aiohttp.ClientConnectionResetError)
-        is_stale = lost and not _MADE.get()
-        return Unreachable(self._cause(failure), time.monotonic() - start, is_stale)
+        is_stale, is_unsent = lost and not _SENDING.get().made, isinstance(failure, _TurnLost)
+        return Unreachable(self._cause(failure), time.monotonic() - start, is_stale, is_unsent)
 
     def _cause(self, failure: BaseException) -> str:
         """Why there is no answer, in a few words."""
@@ -261,6 +293,8 @@ class _Opened(NamedTuple):
     session: aiohttp.ClientSession
     loop: asyncio.AbstractEventLoop
     fork: int
+    fresh: aiohttp.ClientSession | None = None
+    """For requests that need a new connection each."""
 
 
 _INHERITED: list[_Opened] = []
@@ -275,6 +309,34 @@ def _basic(name: str, password: str) -> dict[str, str]:
     return {"Authorization": f"Basic {pair.decode()}"}
 
 
+class _Sending:
+    """A request on its way: who has to know when it leaves, and the connections made for it."""
+
+    __slots__ = ("departure", "made")
+
+    def __init__(self, departure: Departure | None) -> None:
+        self.departure, self.made = departure, 0
+
+
+_SENDING: ContextVar[_Sending] = ContextVar("the request that is being sent")
+
+
+class _Request(aiohttp.ClientRequest):
+    """A request that leaves only while it is its turn."""
+
+    def send(self, conn: "Connection") -> Any:
+        departure = _SENDING.get().departure
+        if departure is None or not departure.is_late:
+            return super().send(conn)
+        return self._send_late(conn, departure)
+
+    async def _send_late(self, conn: "Connection", departure: Departure) -> aiohttp.ClientResponse:
+        if not await departure.departs():
+            conn.release()  # for the next turn: to connect may be what took so long
+            raise _TurnLost
+        return await super().send(conn)
+
+
 class _Reply(aiohttp.ClientResponse):
     """A reply to a request that is sent one time.
 
@@ -283,6 +345,9 @@ class _Reply(aiohttp.ClientResponse):
     """
 
     async def start(self, connection: "Connection") -> aiohttp.ClientResponse:
+        departure = _SENDING.get().departure
+        if departure is not None:
+            departure.left()  # aiohttp has written it just now, and waits for the answer
         try:
             return await super().start(connection)
         except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as lost:
@@ -295,6 +360,10 @@ class _Lost(aiohttp.ClientError):
 
 class _LostBefore(_Lost):
     """A connection that ended before the answer."""
+
+
+class _TurnLost(aiohttp.ClientError):
+    """A request that could not leave in time."""
 
 
 class _ProxyFailed(aiohttp.ClientError):
@@ -396,11 +465,8 @@ def _guarded_socket(address: "AddrInfoType") -> socket.socket:
 def _socket(address: "AddrInfoType") -> socket.socket:
     made = socket.socket(*address[:3])
     made.setblocking(False)
-    _MADE.get().append(made)
+    _SENDING.get().made += 1
     return made
-
-
-_MADE: ContextVar[list[socket.socket]] = ContextVar("connections made for a request")
 
 
 # What comes back.
@@ -518,6 +584,7 @@ _CAUSES: tuple[tuple[type[BaseException], str], ...] = (
     (aiohttp.ClientProxyConnectionError, "proxy failed"),
     (aiohttp.ClientHttpProxyError, "proxy failed"),
     (_ProxyFailed, "proxy failed"),
+    (_TurnLost, "turn lost"),
     (aiohttp.ClientConnectorDNSError, "no such host"),
     (ConnectionRefusedError, "connection refused"),
     (aiohttp.ClientConnectorError, "cannot connect"),

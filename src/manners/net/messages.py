@@ -27,6 +27,8 @@ class Get(NamedTuple):
     method: str = "GET"
     any_status: bool = False
     """The body is read whatever the status says; else only that of a success."""
+    fresh: bool = False
+    """On a new connection: one that was kept open turned out to be closed."""
 
 
 class Response(NamedTuple):
@@ -57,7 +59,9 @@ class Unreachable(NamedTuple):
     seconds: float = 0.0
     is_stale: bool = False
     """True when the request went to a connection that was kept open, and that the server had given
-    up meanwhile: it says nothing about the site, and may be sent again."""
+    up meanwhile: it says nothing about the site, and may be sent again, on a fresh one."""
+    is_unsent: bool = False
+    """True when the request did not leave, because its turn was over before it could."""
 
 
 Send = Callable[[Get], Awaitable[Response | Unreachable]]

@@ -7,6 +7,11 @@ scarce meanwhile, and no host's line stands in another's way.
 What was started here is known here, too: nobody asks the backend, or starts, before the time that
 follows from it. So a backend that has lost everything makes no host wait for less than it was
 promised, and one that is far away is asked once for each start that nobody else is in the way of.
+
+A host sees when requests leave, not when they could have. Whoever tells when its request leaves
+(`departs` and `left`) keeps the next one back until then, and the gap counts from there. Others, in
+other processes, allow for `schedule.grace`. Who is later than that asks the backend once more, and
+takes another turn where somebody else has started.
 """
 
 import asyncio
@@ -18,10 +23,12 @@ from collections.abc import Awaitable, Callable
 from manners import _forks
 from manners.errors import ClientClosed, HostDeferred, SlotTimeout
 from manners.politeness.backends import Backend, Lease, NotBefore
-from manners.politeness.schedule import Defer, Pace, turn
+from manners.politeness.schedule import Defer, Pace, grace, turn
 
 _RETRY = 0.05
 """Seconds after which a slot that another process holds is tried for again."""
+_WEIGHT = 0.1
+"""How much the latest answer counts for how long a backend takes to answer."""
 _LINES = 10_000
 """Hosts from which on those that nobody waits for are forgotten."""
 
@@ -37,9 +44,14 @@ class _Line:
     __slots__ = (
         "_full_since",
         "alarm",
+        "apart",
         "earliest",
         "gap",
+        "grace",
         "is_led",
+        "is_unsent",
+        "latest",
+        "leave_by",
         "penalty",
         "running",
         "start",
@@ -58,6 +70,11 @@ class _Line:
         """A start that was reserved and not made yet, and how far it is from the next."""
         self.earliest = self.penalty = 0.0
         """When the next one may start, by the last start made here and by what the host said."""
+        self.latest: Lease | None = None
+        """The last start made here; how far it is from the next, and until when it is to leave."""
+        self.apart = self.grace = self.leave_by = 0.0
+        self.is_unsent = False
+        """Whether it is still to leave, and somebody will tell."""
         self.was_full = 0.0
         """Seconds for which all slots were in use, up to the last time that one was free."""
         self._full_since = -1.0
@@ -149,9 +166,16 @@ class Gate:
         self._fork = _forks.generation
         self._places = _Places(places)
         self._is_closed = False
+        self._answer_time = 0.0
+        """Seconds that a backend takes to answer, the latest counting most."""
+        self._telling: set[asyncio.Task[None]] = set()
 
-    async def enter(self, host: str, gap: Gap) -> Lease:
-        """A slot of a host, at the time for it; `gap` says how far the next start is away."""
+    async def enter(self, host: str, gap: Gap, tells: bool = False) -> Lease:
+        """A slot of a host, at the time for it; `gap` says how far the next start is away.
+
+        Who `tells` asks whether it `departs` right before its request leaves, and says when it has
+        `left`: the gap counts from there. For others it counts from now.
+        """
         line = self._lines.get(host)
         if line is None or self._fork != _forks.generation:
             line = self._line(host)
@@ -173,17 +197,14 @@ class Gate:
             while not self._is_closed:
                 # A backend that has forgotten everything lets nobody start before this, either.
                 start = max(line.earliest, line.penalty, line.start if line.gap >= 0 else 0.0)
-                if start > now:
-                    await self._wait_until(line, host, start, now)
-                    now = start
+                if line.is_unsent or start > now:
+                    now = await self._wait_until(line, host, start, now)
                     continue
                 taken = await self._take(line, host, apart)
                 if isinstance(taken, Lease):
-                    line.running, line.gap = line.running + 1, -1.0
-                    line.earliest = self._clock() + apart
-                    if not self._is_closed:
+                    if await self._starts(line, taken, apart, tells):
                         return taken
-                    await self.leave(taken)
+                    now = self._clock()
                     continue
                 line.start, line.gap = 0.0, apart
                 if isinstance(taken, NotBefore):
@@ -195,8 +216,41 @@ class Gate:
         finally:
             line.call_next()
 
+    def is_late(self, lease: Lease) -> bool:
+        """Whether others may count with a request that has left, and it has not."""
+        line = self._lines.get(lease.host)
+        return (
+            line is not None
+            and line.is_unsent
+            and line.latest is lease
+            and self._clock() > line.leave_by
+        )
+
+    async def departs(self, lease: Lease) -> bool:
+        """Whether a request that is late may leave now; else it has to take another turn."""
+        line = self._lines.get(lease.host)
+        if line is None or line.latest is not lease or await self._departs(line, lease):
+            return True
+        line.is_unsent = False  # it has made no start
+        _ring(line.alarm)
+        return False
+
+    def left(self, lease: Lease) -> None:
+        """A request has left just now, or never will: the gap to the next one counts from here."""
+        line = self._lines.get(lease.host)
+        if line is None or not line.is_unsent or line.latest is not lease:
+            return
+        line.is_unsent, now = False, self._clock()
+        line.earliest = max(line.earliest, now + line.apart)
+        _ring(line.alarm)
+        if line.grace and now > line.leave_by:  # it stood still for a moment: the others are told
+            task = asyncio.create_task(self._backend.penalise(lease.host, now + line.apart))
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)
+
     async def leave(self, lease: Lease) -> None:
         """Give a slot back."""
+        self.left(lease)
         try:
             await self._backend.release(lease)
         finally:
@@ -247,6 +301,8 @@ class Gate:
     async def close(self) -> None:
         """Turn away whoever waits, and whoever comes."""
         self.shut()
+        if self._telling:
+            await asyncio.wait(self._telling)
         await self._backend.close()
 
     async def _take(self, line: _Line, host: str, apart: float) -> Lease | float:
@@ -265,25 +321,66 @@ class Gate:
                 self._places.leave()
         return taken
 
+    async def _starts(self, line: _Line, lease: Lease, apart: float, tells: bool) -> bool:
+        """Whether a slot that was taken is a start; if not, it is given back."""
+        now = self._clock()
+        line.running, line.gap, line.latest = line.running + 1, -1.0, lease
+        line.apart, line.earliest = apart, now + apart + line.grace
+        line.is_unsent = tells and apart > 0
+        starts = False
+        try:
+            # Without grace, nobody else has counted with this start while it was being taken.
+            if not self._is_closed:
+                is_in_time = tells or line.grace == 0 or now <= line.leave_by
+                starts = is_in_time or await self._departs(line, lease)
+        finally:
+            if not starts:
+                await self.leave(lease)
+        return starts
+
+    async def _departs(self, line: _Line, lease: Lease) -> bool:
+        """Whether the start that was made last may be made now instead."""
+        while True:
+            asked, apart = self._clock(), line.apart + line.grace
+            if await self._backend.renew(lease, None, apart) is None:
+                return False
+            now = self._clock()
+            line.earliest = max(line.earliest, now + apart)
+            line.leave_by = max(asked + line.grace, now if self._begins is None else 0.0)
+            if now <= line.leave_by:
+                return True
+            line.grace = 2 * (now - asked)  # it answers too slowly for less
+
     async def _begin(self, line: _Line, host: str, apart: float) -> Lease | float:
         """A slot, for a start that is reserved now if none is."""
-        backend = self._backend
+        backend, asked = self._backend, self._clock()
+        is_far = self._begins is not None and apart > 0
+        line.grace = grace(apart, self._answer_time) if is_far else 0.0
+        line.leave_by, delay = asked + line.grace, apart + line.grace
+        taken: Lease | float
         if line.gap < 0:
-            within = self._pace.defer_beyond
+            within = self._pace.defer_beyond + line.grace
             if self._begins is not None:
-                return await self._begins(host, apart, None, within)
-            line.start = await backend.reserve(host, apart, None, within)
+                taken = await self._begins(host, delay, None, within)
+                self._answer_time += _WEIGHT * (self._clock() - asked - self._answer_time)
+                return taken
+            line.start = await backend.reserve(host, delay, None, within)
             line.gap = apart
             if line.start > self._clock():
                 return NotBefore(line.start)
-        return await backend.take(host, None, apart)
+        return await backend.take(host, None, delay)
 
-    async def _wait_until(self, line: _Line, host: str, start: float, now: float) -> None:
-        answer = turn(self._pace, start, now)
+    async def _wait_until(self, line: _Line, host: str, start: float, now: float) -> float:
+        """Wait for the request before to leave, or for a time; what time it is then."""
+        if line.is_unsent:
+            await self._sleep(line, None)
+            return self._clock()
+        answer = turn(self._pace, start - line.grace, now)
         if isinstance(answer, Defer):
             line.gap = -1.0
-            raise HostDeferred(host, answer.until)
-        await self._sleep(line, answer.seconds)
+            raise HostDeferred(host, start)
+        await self._sleep(line, start - now)
+        return start
 
     async def _wait_for_slot(self, line: _Line, host: str, again: float, begun: float) -> None:
         now = self._clock()
@@ -298,15 +395,16 @@ class Gate:
             line.empty(self._clock())
 
     @staticmethod
-    async def _sleep(line: _Line, seconds: float) -> None:
+    async def _sleep(line: _Line, seconds: float | None) -> None:
         """Sleep, until it is time or something happens that the first in line has to know."""
         loop = asyncio.get_running_loop()
         alarm = line.alarm = loop.create_future()
-        timer = loop.call_later(seconds, _ring, alarm)
+        timer = None if seconds is None else loop.call_later(seconds, _ring, alarm)
         try:
             await alarm
         finally:
-            timer.cancel()
+            if timer is not None:
+                timer.cancel()
             line.alarm = None
 
     async def _wait_in(self, line: _Line) -> None:

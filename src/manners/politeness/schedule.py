@@ -6,6 +6,7 @@ much. There are four answers: start at a time, wait for it, come back later, giv
 
     Pace.gap        how far apart two starts are
     turn            a start time: `Wait` for it, or `Defer`
+    grace           how late a request may leave without telling the others of a fleet
     opens_at        the hours of a site
     after           what a reply says about the host: how it is doing, until when to leave it alone
     Pace.patience   how long to wait for a slot; nothing left is giving up
@@ -107,6 +108,24 @@ def turn(pace: Pace, start: float, now: float) -> Wait | Defer:
     """
     ahead = start - now
     return Defer(start) if ahead > pace.defer_beyond else Wait(max(ahead, 0.0))
+
+
+def grace(gap: float, answer_time: float) -> float:
+    """Seconds within which a request that may start leaves: others elsewhere start a gap behind.
+
+    So much is added to the gap for those who share a host by a server, which need not be told then
+    when the request really left. One that takes longer to leave asks again before it does. The
+    server's answer comes within it, unless it takes longer (`answer_time`) than a part of the gap.
+
+    >>> grace(1.0, 0.001), grace(10.0, 0.001), grace(1.0, 0.08), grace(0.2, 0.08)
+    (0.02, 0.05, 0.16, 0.04)
+    """
+    usual = min(gap * _GRACE, _GRACE_MOST)
+    return max(min(max(usual, 2 * answer_time), gap * _GRACE_PART), _GRACE_LEAST)
+
+
+_GRACE, _GRACE_MOST = 1 / 50, 0.05
+_GRACE_LEAST, _GRACE_PART = 0.01, 1 / 5
 
 
 class Health(NamedTuple):

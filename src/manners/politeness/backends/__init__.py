@@ -30,6 +30,8 @@ class Backend(Protocol):
 
     - Start times of one host are apart by the delays that were asked for, whoever asks; whoever
       takes a slot late moves the next start.
+    - A request that leaves later than it could have moves the next start, too, by a `renew` with
+      its delay right before that; where another has started meanwhile, it needs another turn.
     - No more leases of one host than its slots are good at any time.
     - A lease that is not released ends by itself.
     - `release` and `renew` with a lease that has ended, or of somebody else, do nothing.
@@ -60,8 +62,15 @@ class Backend(Protocol):
     async def release(self, lease: Lease) -> None:
         """Give a slot back."""
 
-    async def renew(self, lease: Lease, now: float | None = None) -> Lease | None:
-        """Hold a slot for longer; None when it is lost."""
+    async def renew(
+        self, lease: Lease, now: float | None = None, delay: float | None = None
+    ) -> Lease | None:
+        """Hold a slot for longer; None when it is lost.
+
+        With a `delay` the request leaves only now, and the next start is `delay` seconds away; None
+        as well when another has started meanwhile and it is too early after that one. The slot is
+        then still held.
+        """
 
     async def penalise(self, host: str, until: float, now: float | None = None) -> None:
         """Let nothing start before a time."""

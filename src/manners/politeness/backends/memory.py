@@ -12,7 +12,7 @@ _HOSTS = 10_000
 
 
 class _Host:
-    __slots__ = ("delay", "earliest", "leases", "next_start", "penalty")
+    __slots__ = ("delay", "earliest", "last", "leases", "next_start", "penalty")
 
     def __init__(self) -> None:
         self.next_start = 0.0
@@ -22,6 +22,8 @@ class _Host:
         self.earliest = 0.0
         """The same counted from when it was really made."""
         self.penalty = 0.0
+        self.last = ""
+        """The token of who started last."""
         self.leases: dict[str, float] = {}
 
 
@@ -74,7 +76,7 @@ class MemoryBackend:
         # Whoever starts late moves the next start: the host sees starts, not plans.
         state.earliest = now + (state.delay if delay is None else delay)
         state.next_start = max(state.next_start, state.earliest)
-        token = next(self._tokens)
+        token = state.last = next(self._tokens)
         leases[token] = until = now + self._lease
         return Lease(host, token, until)
 
@@ -84,12 +86,19 @@ class MemoryBackend:
         if state is not None:
             state.leases.pop(lease.token, None)
 
-    async def renew(self, lease: Lease, now: float | None = None) -> Lease | None:
-        """Hold a slot for longer; None when it is lost."""
+    async def renew(
+        self, lease: Lease, now: float | None = None, delay: float | None = None
+    ) -> Lease | None:
+        """Hold a slot for longer; with a delay, for a request that leaves only now."""
         now = self._clock() if now is None else now
         state = self._hosts.get(lease.host)
         if state is None or state.leases.get(lease.token, 0.0) <= now:
             return None
+        if delay is not None:
+            if state.last != lease.token and max(state.earliest, state.penalty) > now:
+                return None
+            state.last, state.earliest = lease.token, max(state.earliest, now + delay)
+            state.next_start = max(state.next_start, state.earliest)
         state.leases[lease.token] = until = now + self._lease
         return lease._replace(until=until)
 

@@ -5,6 +5,7 @@
 --            next      the next start time that is given out
 --            delay     from the start given out last to the next
 --            earliest  the same counted from when it was really made
+--            last      the token of who made it
 --            penalty   until when the host is to be left alone
 -- ARGV     a verb, the time (empty: what this server's clock says), the lease, then what the verb
 --          takes
@@ -18,7 +19,8 @@ if not now then
   now = clock[1] * 1000000 + clock[2]
 end
 
-local kept = redis.call('HMGET', times, 'next', 'delay', 'earliest', 'penalty')
+local kept = redis.call('HMGET', times, 'next', 'delay', 'earliest', 'penalty', 'last')
+local last = kept[5] or ''
 local at = {
   next = tonumber(kept[1]) or 0,
   delay = tonumber(kept[2]) or 0,
@@ -37,15 +39,15 @@ end
 
 local function keep()
   redis.call('HSET', times, 'next', at.next, 'delay', at.delay,
-    'earliest', at.earliest, 'penalty', at.penalty)
+    'earliest', at.earliest, 'penalty', at.penalty, 'last', last)
   local ahead = math.max(at.next, at.earliest, at.penalty) - now
   redis.call('PEXPIRE', times, math.ceil((math.max(ahead, 0) + lease) / 1000))
 end
 
 local function hold(token)
   redis.call('ZADD', slots, now + lease, token)
-  local last = tonumber(redis.call('ZRANGE', slots, -1, -1, 'WITHSCORES')[2])
-  redis.call('PEXPIRE', slots, math.ceil((last - now) / 1000))
+  local ends = tonumber(redis.call('ZRANGE', slots, -1, -1, 'WITHSCORES')[2])
+  redis.call('PEXPIRE', slots, math.ceil((ends - now) / 1000))
   return {now, 'held', now + lease}
 end
 
@@ -76,6 +78,7 @@ local function take(token, number, delay)
   -- Whoever starts late moves the next start: the host sees starts, not plans.
   at.earliest = now + (delay or at.delay)
   at.next = math.max(at.next, at.earliest)
+  last = token
   keep()
   return hold(token)
 end
@@ -104,6 +107,16 @@ elseif verb == 'release' then
 elseif verb == 'renew' then
   if not good(ARGV[4]) then
     return {now, 'lost', now}
+  end
+  local delay = tonumber(ARGV[5])
+  if delay then -- its request leaves only now
+    if last ~= ARGV[4] and math.max(at.earliest, at.penalty) > now then
+      return {now, 'lost', now}
+    end
+    at.earliest = math.max(at.earliest, now + delay)
+    at.next = math.max(at.next, at.earliest)
+    last = ARGV[4]
+    keep()
   end
   return hold(ARGV[4])
 

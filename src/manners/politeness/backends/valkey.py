@@ -22,8 +22,6 @@ SCHEMES = _valkey.SCHEMES
 
 _AGAIN = 1.0
 """Seconds after which a server that was away is told again what it has missed."""
-_SLOW = 0.01
-"""Seconds: who waited longer for a slot starts noticeably later than the server knows."""
 _YEAR = 365 * 86_400
 """Seconds for which a host is left alone at the most."""
 _AHEAD = 3 * _YEAR * 1_000_000
@@ -114,9 +112,11 @@ class ValkeyBackend:
         """Give a slot back; when the server is away, as soon as it is back."""
         await self._tell(_Untold("release", lease.host, lease.token, lease.until))
 
-    async def renew(self, lease: Lease, now: float | None = None) -> Lease | None:
-        """Hold a slot for longer; None when it is lost."""
-        answer = await self._ask("renew", lease.host, now, lease.token)
+    async def renew(
+        self, lease: Lease, now: float | None = None, delay: float | None = None
+    ) -> Lease | None:
+        """Hold a slot for longer; with a delay, for a request that leaves only now."""
+        answer = await self._ask("renew", lease.host, now, lease.token, _us(delay))
         return lease._replace(until=answer.time) if answer.word == b"held" else None
 
     async def penalise(self, host: str, until: float, now: float | None = None) -> None:
@@ -156,7 +156,6 @@ class ValkeyBackend:
         delay: float | None,
         within: float | None = None,
     ) -> Lease | float:
-        asked = self._clock()
         # It is waited for even if nobody wants it any more: what comes then is given back.
         taking = self._start(self._take(verb, host, now, _us(delay), _us(within)))
         try:
@@ -166,10 +165,6 @@ class ValkeyBackend:
                 raise self._away("closed while it was waited for") from None
             taking.add_done_callback(self._came_too_late)
             raise
-        if delay and now is None and isinstance(taken, Lease):
-            started = self._clock()
-            if started - asked > _SLOW:  # others count from when it was taken there
-                self._start(self._try(_Untold("penalise", host, "", started + delay)))
         return taken
 
     async def _take(self, verb: str, host: str, now: float | None, *more: str) -> Lease | float:
