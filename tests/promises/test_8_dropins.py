@@ -58,7 +58,7 @@ def test_a_disallowed_url_is_an_error_of_the_library_and_of_ours(make: type[Call
         return found.value
 
     error: Any = run(main)
-    assert isinstance(error, errors.Disallowed)
+    assert isinstance(error, manners.Disallowed)
     assert not isinstance(error, RETRIED)
     assert error.verdict.line_text == "Disallow: /closed"
     assert str(error).endswith("/closed': disallowed: rule-matched, line 2: /closed")
