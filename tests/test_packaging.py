@@ -49,6 +49,7 @@ def kernel_of(installed: Path) -> str:
 
 
 @pytest.mark.skipif(shutil.which(COMPILER) is None, reason="no C compiler on this machine")
+@pytest.mark.soak(small="test_without_a_compiler_the_package_installs_all_the_same")
 def test_a_wheel_has_the_kernel_and_no_sources_of_it(tmp_path: Path) -> None:
     """With a compiler the kernel is built; C and Cython sources stay out of the wheel."""
     built = wheel(tmp_path)

@@ -243,8 +243,14 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
-@pytest.mark.parametrize("arguments", [[], ["-p", "manners"], ["-p", "manners.compat.pytest"]])
-@pytest.mark.parametrize("conftest", ["", 'pytest_plugins = ["manners.compat.pytest"]\n'])
+@pytest.mark.parametrize(
+    ("arguments", "conftest"),
+    [
+        ([], ""),
+        (["-p", "manners"], ""),
+        (["-p", "manners.compat.pytest"], 'pytest_plugins = ["manners.compat.pytest"]\n'),
+    ],
+)
 def test_the_entry_point_and_another_way_to_load_it_go_together(
     site: Site, installed: str, arguments: list[str], conftest: str
 ) -> None:

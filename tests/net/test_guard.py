@@ -310,17 +310,13 @@ def let_through(written: str) -> str | None:
     return None if guard.refuses(name) else name
 
 
-LOOK_ALIKES = [
-    (chr(code), unicodedata.normalize("NFKC", chr(code)))
-    for code in range(0x80, sys.maxunicode)
-    if unicodedata.normalize("NFKC", chr(code)) in set("0127.xX")
-]
-
-
 def test_characters_that_stand_for_digits_are_those_digits() -> None:
     """Full-width, circled, superscript and mathematical digits, and other dots, spell no way in."""
-    assert len(LOOK_ALIKES) > 50
-    for char, plain in LOOK_ALIKES:
+    characters = map(chr, range(0x80, sys.maxunicode))
+    normal = ((char, unicodedata.normalize("NFKC", char)) for char in characters)
+    alike = [(char, plain) for char, plain in normal if plain in set("0127.xX")]
+    assert len(alike) > 50
+    for char, plain in alike:
         for address in ("127.0.0.1", "0x7f.0.0.1", "2130706433", "0177.0.0.1"):
             if plain.lower() in address:
                 assert let_through(address.replace(plain.lower(), char)) is None, (char, address)

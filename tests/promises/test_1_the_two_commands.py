@@ -56,8 +56,11 @@ def held() -> Iterator[tuple[Held, Site]]:
 
 
 @pytest.mark.skipif(shutil.which("sh") is None, reason="needs a shell")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda it: it.name)
-@pytest.mark.parametrize("command", ["crawl", "get"])
+@pytest.mark.parametrize(
+    ("command", "number"),
+    [("crawl", signal.SIGINT), ("crawl", signal.SIGTERM), ("get", signal.SIGINT)],
+    ids=lambda it: getattr(it, "name", it),
+)
 def test_a_signal_that_is_ignored_stays_ignored(
     command: str,
     number: signal.Signals,
@@ -186,7 +189,8 @@ def test_another_python_makes_the_environment_anew(tmp_path: Path) -> None:
 def marked(mark: str) -> Iterator[tuple[Path, ast.FunctionDef, ast.expr]]:
     """Every use of a mark on a test or one of its parameters: the file, the test, the mark."""
     for path in TESTS.rglob("test_*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        for node in ast.parse(text).body if f"mark.{mark}" in text else []:
             if isinstance(node, ast.FunctionDef):
                 for decorator in node.decorator_list:
                     for each in ast.walk(decorator):
