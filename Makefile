@@ -64,6 +64,7 @@ bench: $(VENV)/measured
 	$(BIN)/python -m benchmarks.evidence
 	$(BIN)/python -m benchmarks.discovery
 	$(BIN)/python -m benchmarks.crawl
+	$(BIN)/python -m benchmarks.fairness
 
 docs: $(VENV)/checked
 	$(BIN)/mkdocs serve

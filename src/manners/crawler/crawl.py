@@ -20,6 +20,7 @@ from manners import logs
 from manners._portal import portal
 from manners.client import AsyncClient
 from manners.crawler.frontier import Change, Finished, Frontier, Named, Url
+from manners.crawler.heavy import is_heavy
 from manners.crawler.keeping import Keeper
 from manners.crawler.pages import Crawled, Worker
 from manners.crawler.traps import Traps, limit_of
@@ -46,6 +47,14 @@ _SITES = 10_000
 """Sites whose robots.txt is remembered while the crawl runs."""
 _UNREAD = 256
 """Pages that wait for whoever reads them; then the crawl waits, too."""
+_UNREAD_BYTES = 64 * 1024 * 1024
+"""The same, in bytes of memory: some pages are huge."""
+_LINK_BYTES = 200
+"""What a link of a page takes, about."""
+_LARGE = 8
+"""Large pages that may wait to be read; then hosts that have such pages are not asked."""
+_NEW, _SILENT, _HEAVY = "new", "silent", "heavy"
+"""Why hosts are held back: nobody knows whether they answer; they did not; they have huge pages."""
 _LEAD = 0.05
 """Seconds for what has to be done before a request may start."""
 _FAREWELL = 1.0
@@ -88,7 +97,10 @@ class View(NamedTuple):
 class _Line:
     """What is to be asked of one host."""
 
-    __slots__ = ("at", "is_filling", "more_at", "name", "not_before", "running", "slots", "urls")
+    __slots__ = (
+        *("answers", "at", "is_filling", "is_heavy", "is_held", "more_at", "name", "not_before"),
+        *("running", "slots", "urls"),
+    )
 
     def __init__(self, name: str, slots: int, not_before: float) -> None:
         self.name, self.slots, self.not_before = name, slots, not_before
@@ -100,6 +112,17 @@ class _Line:
         self.running = 0
         self.at: float | None = None
         """Where it stands in the heap."""
+        self.answers: bool | None = None
+        """Whether its last request was answered; None where there was none."""
+        self.is_heavy = False
+        """Whether its last page was a large one."""
+        self.is_held = False
+        """Whether it is held back until there is a place for hosts like it."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether as many requests are under way as it gets: one, unless it answers."""
+        return self.running >= (self.slots if self.answers else 1)
 
 
 class Crawl:
@@ -144,6 +167,12 @@ class Crawl:
         """Hosts that were asked before this run, and when they may be again."""
         self._ready: list[tuple[float, int, _Line]] = []
         self._pushed = self._running = self._filling = self._keeping = 0
+        self._silent: Counter[bool | None] = Counter()
+        """Requests under way, by whether their hosts answered the last time."""
+        self._held: dict[str, deque[_Line]] = {why: deque() for why in (_NEW, _SILENT, _HEAVY)}
+        """Hosts that are held back, and why."""
+        self._unread = 0
+        """Bytes of the pages that wait for whoever reads them."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._spent: BudgetExceeded | None = None
         self._waits: type[Exception] | None = None
@@ -229,6 +258,7 @@ class Crawl:
             await self._news.wait()
         pages = list(self._pages)
         self._pages.clear()
+        self._unread -= sum(map(_size, pages))
         if pages:
             self._pump()
         elif self._main is not None:
@@ -274,7 +304,7 @@ class Crawl:
             draw=self._draw,
         )
         hosts = scope if its.same_domain else None
-        self._worker = Worker(client, hosts, self._draw)
+        self._worker = Worker(client, hosts, self._draw, self._add)
         self._over = loop.create_future()
         ticker = asyncio.create_task(self._tick())
         try:
@@ -332,6 +362,7 @@ class Crawl:
         scope = {host(url) for url in self._starts}
         if self._is_resumed:
             frontier.resume(its.changed())
+            self.is_cut = frontier.is_cut
             scope.update(map(host, frontier.starts()))
             for url in frontier.followed():
                 traps.look(url)
@@ -411,6 +442,10 @@ class Crawl:
         delay = self._client.pace_of(line.name)[0] if self._client else 0.0
         return max(min(_BATCH, int(_AHEAD / delay) if delay else _BATCH), line.slots)
 
+    async def _add(self, named: Sequence[Named]) -> None:
+        self._note(await self._frontier.add(named))
+        self._pump()
+
     def _note(self, change: Change) -> None:
         """Take in what a step has changed."""
         self.is_cut |= change.is_cut
@@ -429,8 +464,10 @@ class Crawl:
 
     def _queue(self, line: _Line) -> None:
         """Put a host into the heap, where it is to be asked, and when."""
+        if line.is_held:
+            return
         if line.urls:
-            if line.running >= line.slots:
+            if line.is_busy:
                 return
             at = self._soonest(line)
         elif line.more_at is not None and not line.is_filling:
@@ -450,15 +487,21 @@ class Crawl:
         now, its = time.time(), self.settings
         if self._over is None or self._over.done() or self._client is None:
             return
+        self._let_go()
         while self._goes_on() and self._ready and self._ready[0][0] <= now:
             unread = len(self._pages) + self._keeping
-            if self._running >= its.connections or unread >= _UNREAD:
+            is_unread = unread >= _UNREAD or self._unread >= _UNREAD_BYTES
+            if self._running >= its.connections or is_unread:
                 break
             at, _, line = heapq.heappop(self._ready)
             if line.at != at:
                 continue  # it stands elsewhere
             line.at = None
-            if line.urls and line.running < line.slots and self._soonest(line) <= now:
+            if line.urls and not line.is_busy and self._soonest(line) <= now:
+                if held := self._holds(line):
+                    line.is_held = True
+                    self._held[held].append(line)
+                    continue
                 self._running += 1
                 line.running += 1
                 self._start(self._work(line, line.urls.popleft()))
@@ -467,6 +510,34 @@ class Crawl:
                 self._fill(line)
             self._queue(line)
         self._look_ahead(now)
+
+    # Hosts that hang, or have huge pages, leave places to the others.
+
+    def _places(self, why: str) -> int:
+        """How many more of the hosts that are held back for a reason may be asked."""
+        if why == _HEAVY:
+            return _LARGE - self._worker.turns.waiting
+        # A request that is not answered takes a place for as long as the timeout is.
+        most, silent = self.settings.connections, self._silent[False]
+        if why == _SILENT:
+            return max(most // 4, 1) - silent
+        return max(most - most // 4, 1) - silent - self._silent[None]
+
+    def _holds(self, line: _Line) -> str:
+        """Why a host has to wait for others like it; empty where it does not."""
+        if not line.answers:
+            why = _NEW if line.answers is None else _SILENT
+            return why if self._places(why) <= 0 else ""
+        return _HEAVY if line.is_heavy and self._places(_HEAVY) <= 0 else ""
+
+    def _let_go(self) -> None:
+        """Queue hosts again that were held back, as far as there are places; the first first."""
+        for why, lines in self._held.items():
+            number = max(self._places(why), 0) if self._running else len(lines)
+            for _ in range(min(number, len(lines))):
+                line = lines.popleft()
+                line.is_held = False
+                self._queue(line)
 
     def _goes_on(self) -> bool:
         return not self._reason and self._spent is None
@@ -527,11 +598,27 @@ class Crawl:
             self._queue(line)
             self._pump()
 
-    async def _work(self, line: _Line, url: Url) -> None:
+    async def _asked(self, line: _Line, url: Url) -> tuple[Finished, Crawled | None]:
+        """Ask for a URL, and remember what kind of host that is."""
+        answers = line.answers
+        self._silent[answers] += 1
         try:
             finished, page = await self._worker.work(url)
+        finally:
+            self._silent[answers] -= 1
+        if finished.answer is not None:
+            line.answers = finished.answer.status is not None
+        if page is not None:
+            line.is_heavy = is_heavy(page.body)
+        return finished, page
+
+    async def _work(self, line: _Line, url: Url) -> None:
+        try:
+            finished, page = await self._asked(line, url)
             self._waits = None
             self.is_cut |= finished.is_cut
+            if page is not None:
+                self._unread += _size(page)
             if self._keeper is not None and page is not None:
                 await self._kept(self._keeper, line, page)
             self._note(await self._frontier.finish(finished))
@@ -577,6 +664,11 @@ class Crawl:
             self._keeping -= 1
             line.running += 1
             self._running += 1
+
+
+def _size(page: Crawled) -> int:
+    """What a page takes of the memory, about."""
+    return len(page.body) + _LINK_BYTES * len(page.links)
 
 
 def _resumed(resume: bool | int) -> tuple[bool, int | None]:

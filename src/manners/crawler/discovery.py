@@ -41,6 +41,9 @@ _ORIGINS = 50
 """Origins whose robots.txt is asked: a sitemap can name any number of hosts and ports."""
 _AT_A_TIME = 1_000
 """Entries after which others have a turn in the event loop."""
+_BLOCK = 32_768
+"""Bytes of a sitemap from which on it is read in a thread."""
+_GZIP = b"\x1f\x8b"
 _RULE = 500
 """Characters of a rule that are kept with each URL it decides about."""
 _AWAY = (HostDeferred, SlotTimeout)
@@ -114,14 +117,25 @@ async def read_sitemap(client: AsyncClient, url: str, found_in: str = "") -> Rea
         page = stream.page
         if not page.ok:
             return ReadSitemap(page, Sitemap(url, found_in, "unknown", 0, (), str(page)), [])
-        parser = SitemapParser(page.final_url)
+        parser, broken, block, is_large = SitemapParser(page.final_url), "", bytearray(), False
         try:
             async for chunk in stream.chunks():
-                entries += parser.feed(chunk)
+                block += chunk
+                if len(block) >= _BLOCK:
+                    # Not in the event loop: what is compressed may be a thousand times as long.
+                    entries += await asyncio.to_thread(parser.feed, bytes(block))
+                    block.clear()
+                    is_large = True
                 if parser.is_over:
                     break
-        except (Broken, SlotLost) as broken:
-            parser.note("truncated", str(broken))
+        except (Broken, SlotLost) as error:
+            broken = str(error)
+        if is_large or block.startswith(_GZIP):
+            entries += await asyncio.to_thread(parser.feed, bytes(block))
+        else:
+            entries += parser.feed(bytes(block))
+        if broken:
+            parser.note("truncated", broken)
     entries += parser.close()
     problems, status = tuple(parser.problems), str(page.status)
     sitemap = Sitemap(url, found_in, parser.form, parser.entries, problems, status)

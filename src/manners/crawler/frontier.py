@@ -13,6 +13,7 @@ page turns out to be less deep than was known, so are the pages that it leads to
 One process works on a crawl at a time.
 """
 
+import heapq
 import json
 import time
 from collections import Counter
@@ -29,6 +30,7 @@ from manners.evidence.store import EvidenceStore
 from manners.urls import host
 
 DEPTH, NOFOLLOW, NOT_NAMED, OTHER_HOST = "depth", "nofollow", "not-named", "other-host"
+NO_ROOM = "no-room"
 REDIRECT, TOO_MANY_HOPS = "redirect", "too-many-redirects"
 # How good a way to a URL is. What is blocked for one of these is so because of who named it, and
 # another may name it otherwise.
@@ -37,12 +39,17 @@ _VERDICTS = ("excluded", "rule-matched", "stale-copy")
 _DECIDE = {
     "source": (NOT_NAMED,),
     "same_domain": (OTHER_HOST,),
+    "max_found": (NO_ROOM,),
+    "max_sitemaps": (NO_ROOM,),
     **dict.fromkeys(
         ("agent", "dialect", "profile", "respect_robots", "hosts", "exclude", "include"), _VERDICTS
     ),
 }
 """Which settings decide what is blocked for which reasons."""
 _NONE = -1
+_TRAP = "trap: "
+_SITEMAPS = 1.5
+"""What is more important is a sitemap: pages have priorities up to 1."""
 _INSIDE, _KEPT = _WAYS[TOO_MANY_HOPS], _WAYS[DEPTH]
 """From here on a way stays inside of the crawl; and from here on it counts for the depth."""
 
@@ -155,8 +162,8 @@ class _Row:
     """What is known of a URL while it is looked at."""
 
     __slots__ = (
-        *("by", "depth", "hops", "is_nearer", "is_new", "kind", "priority", "reason", "rule"),
-        "state",
+        *("by", "depth", "hops", "is_counted", "is_nearer", "is_new", "kind", "priority"),
+        *("reason", "rule", "state"),
     )
 
     def __init__(self, *known: Any) -> None:
@@ -170,6 +177,8 @@ class _Row:
         self.rule = ""
         self.is_new = self.is_nearer = False
         """Whether it is not written yet; whether the way to it is."""
+        self.is_counted = True
+        """Whether it has been counted among what there is room for."""
         self.by: Named | None = None
         """What settles anew what is to become of it."""
 
@@ -177,6 +186,79 @@ class _Row:
     def way(self) -> int:
         """How good the best way to it is; what is out for its own sake has none that counts."""
         return _WAYS.get(self.reason, _NONE) if self.state == "blocked" else _WAYS[""]
+
+
+class _Room:
+    """How many URLs of one kind a crawl takes in, shared among its hosts.
+
+    What is not to be asked for takes half of it at most. The rest is for what is, and when that is
+    full, the host that has most gives way. A host that has no more than its share, which is the
+    same for all, never does: where nobody else has something to drop, it goes beyond the limit.
+    What is dropped stays in the store, and takes no room.
+    """
+
+    __slots__ = ("_most", "all", "dropped", "kind", "known", "out", "queued", "setting")
+
+    def __init__(self, kind: str, most: int, setting: str) -> None:
+        self.kind, self._most, self.setting = kind, most, f"{setting} = {most}"
+        self.known: Counter[str] = Counter()
+        """What is to be asked for, or was, by host."""
+        self.queued: Counter[str] = Counter()
+        """What of it is queued: nothing else is dropped."""
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin to count anew."""
+        self.known.clear()
+        self.queued.clear()
+        self.all = self.out = self.dropped = 0
+
+    def takes(self, name: str, *, is_out: bool) -> bool:
+        """Whether there is room for a URL of a host; it is counted."""
+        if not is_out:
+            self.move_in(name, is_new=True)  # whether it stays is seen when all are there
+        elif self.out < self._most - self._most // 2 and self.all + self.out < self._most:
+            self.out += 1
+        else:
+            return False
+        return True
+
+    def move_in(self, name: str, *, is_new: bool = False) -> None:
+        """Count a URL that is queued, which was not to be asked for before or is new."""
+        self.known[name] += 1
+        self.queued[name] += 1
+        self.all += 1
+        self.out -= not is_new
+
+    def over(self) -> Iterator[tuple[str, int]]:
+        """How many to drop of which hosts, so that the rest fits; each time whoever has most."""
+        over = self.all + self.out - self._most
+        if over <= 0:
+            return
+        share = max(self._most // len(self.known), 1) if self.known else 1
+        heap = [
+            (-number, name)
+            for name, number in self.known.items()
+            if number > share and self.queued[name] > 0
+        ]
+        heapq.heapify(heap)
+        dropped: Counter[str] = Counter()
+        while over > 0 and heap:
+            _, name = heap[0]
+            # As many as make it no longer the one that has most.
+            second = -min((heap[place][0] for place in (1, 2) if place < len(heap)), default=0)
+            least = max(second, share)
+            number = min(over, self.queued[name], max(self.known[name] - least, 1))
+            self.known[name] -= number
+            self.queued[name] -= number
+            self.all -= number
+            over -= number
+            dropped[name] += number
+            if self.queued[name] > 0 and self.known[name] > share:
+                heapq.heapreplace(heap, (-self.known[name], name))
+            else:
+                heapq.heappop(heap)
+        yield from dropped.items()
 
 
 class Frontier:
@@ -205,20 +287,41 @@ class Frontier:
     ) -> None:
         self.store, self.crawl = store, crawl
         self._depth, self._redirects, self._judge = max_depth, redirects, judge
+        self._rooms = {
+            "page": _Room("page", most, "max_found"),
+            "sitemap": _Room("sitemap", sitemaps, "max_sitemaps"),
+        }
         with store.reading() as connection:
             row = connection.execute(select(crawls).where(crawls.c.id == crawl)).first()
             if row is None:
                 raise StoreError(store.place, f"there is no crawl {crawl} in it")
-            mine = urls.c.crawl == crawl
-            last, known = connection.execute(
-                select(func.max(urls.c.seq), func.count()).where(mine)
-            ).one()
-            read = select(func.count()).where(mine & (urls.c.kind == "sitemap"))
-            number = connection.execute(read).scalar_one()
-            self._seq = last or 0
-            self._room = {"page": most + number - known, "sitemap": sitemaps - number}
+            last = select(func.max(urls.c.seq)).where(urls.c.crawl == crawl)
+            self._seq = connection.execute(last).scalar() or 0
             self._is_sqlite = connection.dialect.name == "sqlite"
+            self._measure(connection)
         self._prepare()
+
+    def _measure(self, connection: Connection) -> None:
+        """Count what there is of each host."""
+        what = (urls.c.kind, urls.c.host, urls.c.state, urls.c.reason)
+        query = select(*what, func.count()).where(urls.c.crawl == self.crawl).group_by(*what)
+        for room in self._rooms.values():
+            room.clear()
+        for kind, name, state, reason, number in connection.execute(query):
+            room = self._rooms[kind]
+            if state == "blocked" and reason == NO_ROOM:
+                room.dropped += number
+            elif state == "blocked" and (reason in _WAYS or reason.startswith(_TRAP)):
+                room.out += number
+            else:
+                room.known[name] += number
+                room.all += number
+                room.queued[name] += number if state == "queued" else 0
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether something was dropped because there was no room for it."""
+        return any(room.dropped for room in self._rooms.values())
 
     # The crawls of a store.
 
@@ -326,6 +429,7 @@ class Frontier:
                 connection.execute(blocked.values(state="blocked", reason=DEPTH))
             goes_on = {"ended": None, "settings": json.dumps(settings)}
             connection.execute(update(crawls).where(this).values(goes_on))
+            self._measure(connection)
             return items
 
         self.store.write_blocking(job, None)
@@ -406,7 +510,7 @@ class Frontier:
 
     def followed(self) -> Iterator[str]:
         """The URLs of links that were queued, whatever became of them."""
-        was_not = urls.c.reason.in_(_WAYS) | urls.c.reason.like("trap: %")
+        was_not = urls.c.reason.in_(_WAYS) | urls.c.reason.like(f"{_TRAP}%")
         mine = (urls.c.crawl == self.crawl) & (urls.c.source == "link")
         query = select(urls.c.url).where(mine & ~((urls.c.state == "blocked") & was_not))
         with self.store.reading() as connection:
@@ -466,6 +570,16 @@ class Frontier:
             " AND not_before <= ? ORDER BY priority DESC, depth, seq LIMIT ?)"
             f" RETURNING {columns}, seq"
         )
+        # The order in which they are leased, from its end. Sitemaps come before all pages.
+        self._worst = sql(
+            "SELECT digest, seq FROM urls WHERE crawl = ? AND host = ? AND state = 'queued'"
+            " AND kind = ? AND priority >= ? ORDER BY priority, depth DESC, seq DESC LIMIT ?"
+        )
+        self._forget = sql("DELETE FROM urls WHERE crawl = ? AND digest {among}")
+        self._drop = sql(
+            "UPDATE urls SET state = 'blocked', reason = ?, rule = ?, line = 0"
+            " WHERE crawl = ? AND digest {among}"
+        )
         self._soonest = sql(
             "SELECT min(not_before) FROM urls WHERE crawl = ? AND host = ? AND state = 'queued'"
         )
@@ -483,6 +597,8 @@ class Frontier:
         values = (self.crawl, self.crawl, name, now, most)
         rows = connection.exec_driver_sql(self._lease, values).all()
         rows = sorted(rows, key=lambda row: (-row.priority, row.depth, row.seq))
+        for row in rows:
+            self._rooms[row.kind].queued[row.host] -= 1
         more_at: float | None = now
         if len(rows) < most:
             more_at = connection.exec_driver_sql(self._soonest, (self.crawl, name)).scalar()
@@ -504,6 +620,7 @@ class Frontier:
             look.count(item.url.kind, "leased", item.state)
             if item.state == "queued":
                 look.hosts.add(item.url.host)
+                self._rooms[item.url.kind].queued[item.url.host] += 1
             row, named = known.get(digest), item.named
             if row is not None and (row.depth, row.hops) != (item.url.depth, item.url.hops):
                 # The way to it has become shorter while it was being asked for.
@@ -594,15 +711,14 @@ class _Look:
         self.shorten(connection, shorter)
 
     def _new(self, digest: str, named: Named) -> None:
-        frontier = self._of
-        if frontier._room[named.kind] <= 0:
-            self._is_cut = True
-            return
-        frontier._room[named.kind] -= 1
         row = _Row(named.depth, named.hops, "blocked", "", named.kind, named.priority)
-        row.is_new = True
-        self._rows[digest] = row
+        row.is_new, row.is_counted = True, False
         self._settle(row, self._reason(named), named)
+        row.is_counted = True
+        if self._of._rooms[named.kind].takes(host(named.url), is_out=row.state == "blocked"):
+            self._rows[digest] = row
+        else:
+            self._is_cut = True
 
     def _reason(self, named: Named) -> str:
         """Why a URL is not to be fetched, going by this way to it."""
@@ -622,9 +738,12 @@ class _Look:
             why, rule = self._of._judge(named.url, not reason and named.source == "link")
         row.reason, row.rule = (why, rule) if why else (reason, named.rule if reason else "")
         row.state, row.by = "blocked" if row.reason else "queued", named
-        if not row.is_new and not row.reason:
-            self.count(row.kind, "blocked", "queued")
-            self.hosts.add(host(named.url))
+        if row.is_counted and not row.reason:
+            name = host(named.url)
+            self._of._rooms[row.kind].move_in(name)
+            if not row.is_new:
+                self.count(row.kind, "blocked", "queued")
+                self.hosts.add(name)
 
     def _better(self, row: _Row, named: Named) -> bool:
         """Note what is better about a way to a known URL; whether that is shorter by it."""
@@ -684,8 +803,9 @@ class _Look:
         return self._better(row, named)
 
     def write(self, connection: Connection) -> Change:
-        """Write it all down."""
+        """Write it all down, and drop what there is no room for."""
         frontier, new, nearer, settled = self._of, [], [], []
+        before = frontier._seq
         for digest, row in self._rows.items():
             named, way = row.by, (row.depth, row.hops, row.priority)
             if row.is_new and named is not None:
@@ -715,7 +835,35 @@ class _Look:
         ):
             if rows:
                 connection.exec_driver_sql(statement, rows)
+        for room in frontier._rooms.values():
+            for name, number in room.over():
+                self._drop_worst(connection, room, name, number, before)
         return Change(frozenset(self.hosts), self.states, self._is_cut)
+
+    def _drop_worst(
+        self, connection: Connection, room: "_Room", name: str, number: int, before: int
+    ) -> None:
+        """Drop the worst that is queued for a host: what is new is forgotten, the rest says why."""
+        frontier, kind, self._is_cut = self._of, room.kind, True
+        rows: Sequence[Any] = ()
+        # Sitemaps stand before all pages; those that do not are looked for among these.
+        for least in (_SITEMAPS, -1.0) if kind == "sitemap" else (-1.0,):
+            if len(rows) < number:
+                values = (frontier.crawl, name, kind, least, number)
+                rows = connection.exec_driver_sql(frontier._worst, values).all()
+        new = [digest for digest, seq in rows if seq > before]
+        old = [digest for digest, seq in rows if seq <= before]
+        among: Callable[[list[str]], Any] = json.dumps if frontier._is_sqlite else list
+        if new:
+            connection.exec_driver_sql(frontier._forget, (frontier.crawl, among(new)))
+        if old:
+            why = (NO_ROOM, room.setting, frontier.crawl, among(old))
+            connection.exec_driver_sql(frontier._drop, why)
+            room.dropped += len(old)
+        if kind == "page":
+            self.states["queued"] -= len(rows)
+            if old:
+                self.states["blocked"] += len(old)
 
 
 def _told(change: Change, number: int) -> list[Change]:

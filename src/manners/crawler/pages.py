@@ -1,9 +1,10 @@
 """The worker: asks for one URL of a crawl, and says what came of it and where it leads to."""
 
+import asyncio
 import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from manners._text import cut, printable
@@ -19,6 +20,7 @@ from manners.crawler.frontier import (
     Named,
     Url,
 )
+from manners.crawler.heavy import SLICE, Turns, is_heavy
 from manners.crawler.links import Link, Links, extract
 from manners.errors import InvalidURL
 from manners.page import Page
@@ -34,13 +36,18 @@ _PRIORITY = 0.5  # what the protocol of sitemaps means where nothing is said
 _REMEMBERED = 16_384
 """URLs of which it is remembered that the frontier knows them: pages link to the same ones."""
 _MAX_TYPE, _MAX_RULE, _MAX_PROBLEMS = 200, 500, 20
+_ENTRY = 50
+"""What an entry of a sitemap costs, in bytes of a page."""
 _NOTHING = Links()
 
 
 class Crawled(Page):
     """A page, and what a crawl knows of it."""
 
-    __slots__ = ("attempts", "depth", "found_in", "links", "location", "reason", "state", "title")
+    __slots__ = (
+        *("_sha256", "attempts", "depth", "found_in", "links", "location", "reason", "state"),
+        "title",
+    )
 
     depth: int
     """How many links it is away from where the crawl began."""
@@ -57,11 +64,12 @@ class Crawled(Page):
     """Where it leads to."""
     location: str
     """Where it redirects to; that is a page of its own."""
+    _sha256: str
 
     def __init__(self, page: Page, url: Url, found: Links) -> None:
         super().__init__(page.url, page.hops, page.headers, page.body, page.complete)
         self._set(depth=url.depth, found_in=url.found_in, attempts=url.attempts)
-        self._set(title=found.title, links=found.links, location="")
+        self._set(title=found.title, links=found.links, location="", _sha256="")
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
@@ -81,7 +89,9 @@ class Crawled(Page):
     @property
     def sha256(self) -> str:
         """The hash of the body, as it was read."""
-        return hashlib.sha256(self.body).hexdigest()
+        if not self._sha256:
+            self._set(_sha256=hashlib.sha256(self.body).hexdigest())
+        return self._sha256
 
     def to_dict(self) -> dict[str, Any]:
         """What is known of the page, without its body, as plain values, ready for JSON."""
@@ -105,7 +115,8 @@ class Worker:
     """Asks for URLs with a client that follows no redirect: where one leads to is a URL, too.
 
     `scope` has the hosts that belong to the crawl; None is every host. `draw` is random, from 0 to
-    1.
+    1. `add` adds URLs to the frontier: what a large page leads to is added in slices before the page
+    is finished.
     """
 
     def __init__(
@@ -113,8 +124,11 @@ class Worker:
         client: AsyncClient,
         scope: set[str] | None,
         draw: Callable[[], float],
+        add: Callable[[Sequence[Named]], Awaitable[object]],
     ) -> None:
-        self._client, self._scope, self._draw = client, scope, draw
+        self._client, self._scope, self._draw, self._add = client, scope, draw, add
+        self.turns = Turns()
+        """Who reads a large page next."""
         self._its = client.settings
         self._known: dict[str, tuple[bool, int]] = {}
         """URLs that were named already: whether they may be followed, and from how deep."""
@@ -131,20 +145,51 @@ class Worker:
             reason = str(verdict.reason) if is_away else NOT_NAMED
             return Finished(url, "blocked", reason, named=named), None
         page = await self._client.get(url.url, must_include=url.source != "start")
+        if is_heavy(page.body):
+            async with self.turns.turn(url.host, len(page.body)):
+                links, crawled = await asyncio.to_thread(self._read, url, page)
+                finished = await self._finished(url, page, crawled, links, named)
+                finished = finished._replace(named=await self._add_most(finished.named))
+        else:
+            links, crawled = self._read(url, page)
+            finished = await self._finished(url, page, crawled, links, named)
+        if finished.state == "queued":
+            return finished, None
+        return finished, crawled
+
+    def _read(self, url: Url, page: Page) -> tuple[Links, Crawled]:
+        """What takes long where a page is large; nothing of the worker is changed."""
         links = self._links(page)
         crawled = Crawled(page, url, links)
+        if page.was_allowed:
+            _ = crawled.sha256
+        return links, crawled
+
+    async def _finished(
+        self, url: Url, page: Page, crawled: Crawled, links: Links, named: list[Named]
+    ) -> Finished:
         finished = self._judged(url, page, crawled)
         if finished.reason != REDIRECT and page.ok and self._its.source != "sitemap":
-            more, targets = self._follow(url, page, links)
+            more, targets = await self._follow(url, page, links)
             finished = finished._replace(named=[*finished.named, *more], targets=targets)
-        finished = finished._replace(
+        return finished._replace(
             named=[*named, *finished.named],
             answer=self._answer(page, crawled),
             is_cut=links.is_cut,
         )
-        if finished.state == "queued":
-            return finished, None
-        return finished, crawled
+
+    async def _add_most(self, named: Sequence[Named]) -> Sequence[Named]:
+        """Add what a large page names to the frontier, in slices; returns what is left.
+
+        Other hosts' records come between the slices. The page is finished after them, with what is
+        left: so a page that counts as done has led to all of it, and one that was under way when
+        the crawl was killed is asked for again.
+        """
+        at = 0
+        while len(named) - at > SLICE:
+            await self._add(named[at : at + SLICE])
+            at += SLICE
+        return named[at:] if at else named
 
     # What a reply means.
 
@@ -262,13 +307,15 @@ class Worker:
             without_tracking=self._its.drop_tracking,
         )
 
-    def _follow(self, url: Url, page: Page, links: Links) -> tuple[list[Named], list[str]]:
+    async def _follow(self, url: Url, page: Page, links: Links) -> tuple[list[Named], list[str]]:
         """The links of a page, as far as they are news, and those that may be followed."""
         named: list[Named] = []
         targets: list[str] = []
         known, depth, nowhere = self._known, url.depth + 1, links.nofollow
         keeps_targets = self._its.max_depth is not None
-        for link in links.links:
+        for number, link in enumerate(links.links, 1):
+            if not number % SLICE:
+                await asyncio.sleep(0)
             target, may = link.url, not (nowhere or link.nofollow)
             if keeps_targets and may and self._is_inside(target):
                 targets.append(target)
@@ -332,8 +379,14 @@ class Worker:
             )
         if not read.entries:
             return finished
-        named = [each for entry in read.entries if (each := self._entry(url, entry)) is not None]
-        return finished._replace(named=named)
+        if len(read.entries) <= SLICE:
+            return finished._replace(named=self._entries(url, read.entries))
+        async with self.turns.turn(url.host, len(read.entries) * _ENTRY):
+            named = await asyncio.to_thread(self._entries, url, read.entries)
+            return finished._replace(named=await self._add_most(named))
+
+    def _entries(self, url: Url, entries: list[Entry]) -> list[Named]:
+        return [each for entry in entries if (each := self._entry(url, entry)) is not None]
 
     def _entry(self, url: Url, entry: Entry) -> Named | None:
         """What a sitemap names: a page, or another sitemap."""
