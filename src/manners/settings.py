@@ -235,9 +235,9 @@ class Settings(_Checked, frozen=True, kw_only=True):
     max_urls: Count = 10_000
     """URLs of a site that are kept: the best by priority, then those found first."""
     max_found: Count = 1_000_000
-    """URLs that are looked at."""
+    """URLs that are looked at; in a crawl, shared among its hosts."""
     max_sitemaps: Count = 500
-    """Sitemaps of a site that are read."""
+    """Sitemaps that are read, of a site or of a crawl; there, shared among its hosts."""
     sitemap_depth: Count = 5
     """How far an index of sitemaps may lead to others."""
     link_depth: Count = 1

@@ -21,6 +21,7 @@ from manners.crawler.discovery import Found
 from manners.crawler.found import FoundUrls
 from manners.crawler.frontier import (
     DEPTH,
+    NO_ROOM,
     NOFOLLOW,
     NOT_NAMED,
     OTHER_HOST,
@@ -725,6 +726,145 @@ def test_there_is_room_for_so_many(store: EvidenceStore) -> None:
         assert set(rows(frontier)) == {"/a", "/b", "/c", "/d", "/s.xml", "/t.xml"}
         change = await frontier.add([link("/a", 0), link("/b")])
         assert not change.is_cut
+
+    run(main)
+
+
+A, B = "https://a.example", "https://b.example"
+
+
+def on(site: str, *paths: str, **more: Any) -> list[Named]:
+    return [link(site + path, **more) for path in paths]
+
+
+def numbered(first: int, last: int) -> list[str]:
+    return [f"/{each}" for each in range(first, last)]
+
+
+def test_who_has_most_gives_way(store: EvidenceStore) -> None:
+    """One host fills the room; each URL of another takes the place of its worst."""
+
+    async def main() -> None:
+        frontier = made(store, most=12)
+        await frontier.add(on(A, *numbered(0, 10)) + on(A, "/first", priority=0.9))
+        change = await frontier.add(on(B, "/0"))
+        assert not change.is_cut
+        change = await frontier.add(on(B, "/1", "/2"))
+        assert change.is_cut
+        assert change.states == {"queued": 2 - 2, "blocked": 2}
+        assert change.hosts == {"b.example"}
+        found = rows(frontier)
+        assert {found[f"{A}/{each}"].rule for each in (8, 9)} == {"max_found = 12"}
+        assert states(frontier)[f"{A}/9"] == ("blocked", NO_ROOM)
+        assert states(frontier)[f"{A}/7"] == states(frontier)[f"{A}/first"] == ("queued", "")
+        # Both have six then, and whoever names more loses it.
+        await frontier.add(on(B, *numbered(3, 9)))
+        await frontier.add(on(A, *numbered(20, 30)))
+        names = Counter(row.host for row in rows(frontier).values() if row.state == "queued")
+        assert names == {"a.example": 6, "b.example": 6}
+        assert len(rows(frontier)) == 12 + 5  # what is dropped stays, but for what was new
+        assert frontier.is_cut
+
+    run(main)
+
+
+def test_the_worst_of_a_host_is_dropped_first(store: EvidenceStore) -> None:
+    """By priority, then by depth, then by when it came: what would be asked for last."""
+
+    async def main() -> None:
+        frontier = made(store, most=8)
+        await frontier.add(on(A, "/low", priority=0.1) + on(A, "/deep", depth=5))
+        await frontier.add(on(A, "/old", "/new", depth=2) + on(A, *numbered(0, 3), priority=0.9))
+        lost = [set[str]()]
+        for path in numbered(0, 4):
+            await frontier.add(on(B, path))
+            found = {each for each, fate in states(frontier).items() if fate[1] == NO_ROOM}
+            lost.append({each.removeprefix(A) for each in found})
+        assert lost == [set(), set(), {"/low"}, {"/low", "/deep"}, {"/low", "/deep", "/new"}]
+
+    run(main)
+
+
+def test_what_is_done_or_under_way_is_not_dropped(store: EvidenceStore) -> None:
+    """A host has its share of the room all the same, beyond the limit."""
+
+    async def main() -> None:
+        frontier = made(store, most=6)
+        await frontier.add(on(A, *numbered(0, 6)))
+        leased = (await frontier.take("a.example", 6, 1e9)).urls
+        for each in leased[:3]:
+            await frontier.finish(done(each))
+        change = await frontier.add(on(B, *numbered(0, 5)))
+        assert change.is_cut
+        found = Counter((row.host, row.state) for row in rows(frontier).values())
+        assert found == {
+            ("a.example", "done"): 3,
+            ("a.example", "leased"): 3,
+            ("b.example", "queued"): 3,
+        }
+
+    run(main)
+
+
+def test_what_is_not_to_be_asked_for_takes_half_of_the_room(store: EvidenceStore) -> None:
+    """Links to other hosts, and what says nofollow, leave the rest to what is asked for."""
+
+    async def main() -> None:
+        frontier = made(store, most=8)
+        change = await frontier.add(on(A, *numbered(0, 9), reason=OTHER_HOST))
+        assert change.is_cut
+        assert change.states == {"blocked": 4}
+        change = await frontier.add(on(B, *numbered(0, 4)))
+        assert not change.is_cut
+        # Another names what was out: that is no more room, and no less.
+        change = await frontier.add(on(A, "/0"))
+        assert not change.is_cut
+        assert states(frontier)[f"{A}/0"] == ("queued", "")
+        change = await frontier.add(on(B, "/more"))
+        assert change.is_cut
+
+    run(main)
+
+
+def test_room_is_counted_again_when_a_crawl_goes_on(store: EvidenceStore) -> None:
+    """Also when it was killed: what each host has is what the store says."""
+
+    async def main() -> None:
+        frontier = made(store, most=10, sitemaps=4)
+        await frontier.add(on(A, *numbered(0, 9)))
+        await frontier.add(on(B, "/0"))
+        leased = (await frontier.take("a.example", 3, 1e9)).urls
+        await frontier.finish(done(leased[0]))
+        frontier = again(frontier, most=10)
+        assert not frontier.is_cut
+        await frontier.add(on(B, *numbered(1, 8)))
+        found = Counter((row.host, row.state) for row in rows(frontier).values())
+        assert found[("a.example", "queued")] + found[("a.example", "done")] == 5
+        assert found[("b.example", "queued")] == 5
+        assert found[("a.example", "blocked")] == 4
+        assert again(frontier, most=10).is_cut
+
+    run(main)
+
+
+def test_sitemaps_have_a_room_of_their_own(store: EvidenceStore) -> None:
+    """It is shared in the same way."""
+
+    async def main() -> None:
+        frontier = made(store, most=3, sitemaps=4)
+        await frontier.add(on(A, *numbered(0, 9), kind="sitemap", priority=2.0))
+        await frontier.add(on(A, "/page"))
+        change = await frontier.add(on(B, *numbered(0, 9), kind="sitemap", priority=2.0))
+        assert change.is_cut
+        assert change.states == {}
+        found = Counter((row.host, row.kind, row.state) for row in rows(frontier).values())
+        assert found == {
+            ("a.example", "sitemap", "queued"): 2,
+            ("a.example", "sitemap", "blocked"): 2,
+            ("b.example", "sitemap", "queued"): 2,
+            ("a.example", "page", "queued"): 1,
+        }
+        assert rows(frontier)[f"{A}/3"].rule == "max_sitemaps = 4"
 
     run(main)
 

@@ -119,6 +119,32 @@ def test_what_a_large_page_leads_to_is_written_in_slices(
     assert 2 + MANY - SLICE <= before[0] < 2 + MANY
 
 
+def test_a_large_page_is_asked_for_again_when_the_crawl_ends_between_its_slices(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It counts as done only when all that it leads to is written, whenever the crawl ends."""
+    add = Frontier.add
+
+    async def work(ran: Ran) -> None:
+        async def adding(self: Frontier, named: Sequence[Named]) -> Change:
+            if len(named) == SLICE and sum(self.states().values()) > 2 * SLICE:
+                ran.crawl.abort()
+                await asyncio.Event().wait()
+            return await add(self, named)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Frontier, "add", adding)
+            await ran.go("/big", source="links", max_pages=1)
+        assert ran.states["/big"] == ("queued", "")
+        assert SLICE < len(ran.rows) < MANY
+        await ran.go(resume=True, max_pages=2)
+        assert ran.states["/big"] == ("done", "")
+        assert len(ran.rows) == 1 + MANY
+        assert ran.asked.count("/big") == 2
+
+    visiting(work, lambda _: {"/big": html(*many("a"))}, place)
+
+
 # Places.
 
 

@@ -12,8 +12,9 @@ import heapq
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-MAX_TAGS, MAX_BYTES = 1_000, 131_072
-"""Tags and bytes of a page that is read in the event loop: for a small one, a thread costs more."""
+MAX_LINKS, MAX_TAGS, MAX_BYTES = 500, 2_500, 262_144
+"""Links, tags and bytes of a page that is read in the event loop: for such a page, which takes a
+few milliseconds, a thread costs more."""
 SLICE = 250
 """URLs that a large page adds to the store in one transaction, and links that are looked at before
 others have a turn in the event loop."""
@@ -22,12 +23,15 @@ _HOSTS = 10_000
 
 
 def is_heavy(body: bytes) -> bool:
-    """Whether a page takes long to read: each tag costs, and each byte a little.
+    """Whether a page takes long to read: by its links, its tags and its length.
 
     >>> is_heavy(b"<p>Hello</p>"), is_heavy(b"<a href=/x>" * 2_000)
     (False, True)
     """
-    return len(body) > MAX_BYTES or (len(body) > MAX_TAGS and body.count(b"<") > MAX_TAGS)
+    if len(body) <= MAX_LINKS:
+        return False
+    links = body.count(b"<a") + body.count(b"<A")
+    return len(body) > MAX_BYTES or links > MAX_LINKS or body.count(b"<") > MAX_TAGS
 
 
 class Turns:

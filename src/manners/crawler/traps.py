@@ -69,7 +69,9 @@ class Traps:
         parts = [part for part in path.partition("?")[0].split("/") if part]
         if len(parts) > self._segments:
             return Trap.TOO_DEEP
-        if parts and max(Counter(parts).values()) >= self._repeats:
+        # Most paths have no part twice, and to count takes longer than to see that.
+        may_repeat = self._repeats < 2 or len(set(parts)) < len(parts)
+        if parts and may_repeat and max(Counter(parts).values()) >= self._repeats:
             return Trap.REPEATED_SEGMENT
         if not counts:
             return None

@@ -11,6 +11,7 @@ REASONS = {
     "other-host": "It is on another host",
     "nofollow": "What names it says nofollow",
     "depth": "More links away than are followed",
+    "no-room": "No room for it: its host had most of it",
     "not-named": "No sitemap names it",
     "too-many-redirects": "Too many redirects lead to it",
     "unreachable": "The robots.txt could not be reached",
