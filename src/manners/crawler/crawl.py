@@ -321,6 +321,7 @@ class Crawl:
             self._reason = self._reason or INTERRUPTED
         finally:
             ticker.cancel()
+            is_cut_short = bool(self._tasks)
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(ticker, *self._tasks, return_exceptions=True)
@@ -333,6 +334,8 @@ class Crawl:
                 self.ended = self._reason if self._error is None else f"failed: {self._error}"
                 await frontier.end(self.ended, self._seconds())
                 self.states["queued"] += self.states.pop("leased", 0)
+                if is_cut_short:  # what was written last may have been told to nobody
+                    self._count(await asyncio.to_thread(frontier.states))
         if self._error is not None:
             raise self._error
 
@@ -366,12 +369,15 @@ class Crawl:
             scope.update(map(host, frontier.starts()))
             for url in frontier.followed():
                 traps.look(url)
-            for (kind, state), number in frontier.states().items():
-                self.states[state] += number if kind == "page" else 0
+            self._count(frontier.states())
             self.budget = its.budget_after(frontier.pages_used(), frontier.seconds() / 60)
             if not self.states:  # it was killed before it knew where to begin
                 self._starts += frontier.starts()
         return frontier, scope
+
+    def _count(self, states: "Counter[tuple[str, str]]") -> None:
+        pages = {state: number for (kind, state), number in states.items() if kind == "page"}
+        self.states = Counter(pages)
 
     def _paces(self, names: Iterable[str]) -> dict[str, float]:
         """When hosts may be asked, as if each had been just now: the last request is not known."""

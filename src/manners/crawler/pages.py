@@ -115,8 +115,8 @@ class Worker:
     """Asks for URLs with a client that follows no redirect: where one leads to is a URL, too.
 
     `scope` has the hosts that belong to the crawl; None is every host. `draw` is random, from 0 to
-    1. `add` adds URLs to the frontier: what a large page leads to is added in slices before the page
-    is finished.
+    1. `add` adds URLs to the frontier: what a large page leads to is added in slices before the
+    page is finished.
     """
 
     def __init__(
