@@ -224,17 +224,18 @@ class AsyncClient:
         """Let nothing more start, and turn away whoever waits; what is under way goes on."""
         self._gate.shut()
 
-    async def visit(self, url: str, *, slot: bool = True) -> Visit:
+    async def visit(self, url: str, *, slot: bool = True, tells: bool = False) -> Visit:
         """Wait for the turn of a request that somebody else sends: verdict, record, time, slot.
 
         `Disallowed` is raised where it may not be made. With `slot=False` there is none: who has
-        slots and delays of its own keeps to `Visit.delay`.
+        slots and delays of its own keeps to `Visit.delay`. The gap to the next request counts from
+        now; with `tells=True` from when `Visit.left` is called, and nobody starts before that.
         """
         way = Way(url, _NONE, 0)
         if self.budget is not None:
             self.budget.reserve(time.time())
         try:
-            visit = await self._admit(way, slot=slot, tells=False)
+            visit = await self._admit(way, slot=slot, tells=tells)
             if visit is None:
                 raise Disallowed(way.written())
             way.is_spent, visit.budget = True, self.budget
@@ -598,13 +599,16 @@ class Client:
     async def _shut(self) -> None:
         self._client.shut()
 
-    def visit(self, url: str, *, slot: bool = True) -> BlockingVisit:
+    def visit(self, url: str, *, slot: bool = True, tells: bool = False) -> BlockingVisit:
         """Wait for the turn of a request that somebody else sends: verdict, record, time, slot.
 
         `Disallowed` is raised where it may not be made. With `slot=False` there is none: who has
-        slots and delays of its own keeps to `BlockingVisit.delay`.
+        slots and delays of its own keeps to `BlockingVisit.delay`. The gap to the next request
+        counts from now; with `tells=True` from when `BlockingVisit.left` is called, and nobody
+        starts before that.
         """
-        return BlockingVisit(portal.run(self._client.visit(url, slot=slot)))
+        visit = portal.run(self._client.visit(url, slot=slot, tells=tells))
+        return BlockingVisit(visit, tells)
 
     def close(self) -> None:
         """Close what is open, and turn away whoever waits."""

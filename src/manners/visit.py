@@ -57,7 +57,7 @@ class Visit:
         self.budget: Budget | None = None
         """Where a page goes back to when it turns out to be a redirect."""
         self.left_at = 0.0
-        """When the request left, in seconds since the epoch; 0 where nobody has told."""
+        """When the request left, in seconds since the epoch; 0 until somebody has told."""
         self._begun = self._renewed = time.monotonic()
 
     @property
@@ -99,6 +99,8 @@ class Visit:
         self, status: int, headers: Mapping[str, str], seconds: float | None = None
     ) -> None:
         """Keep to what a reply says about the host. Names of headers are found in lower case."""
+        if not self.left_at:
+            self.left()  # at the latest
         until = self.note(status, headers, seconds)
         if until is not None:
             await self.penalise(until)
@@ -135,8 +137,8 @@ class Visit:
 class BlockingVisit:
     """A visit for blocking code, which does not wait for what nobody needs to wait for."""
 
-    def __init__(self, visit: Visit) -> None:
-        self._visit = visit
+    def __init__(self, visit: Visit, tells: bool = False) -> None:
+        self._visit, self._is_to_tell = visit, tells
         self.name = visit.name
         """The host."""
         self._reply: tuple[int, float] | None = None
@@ -149,10 +151,17 @@ class BlockingVisit:
 
     def replied(self, status: int, headers: Mapping[str, str]) -> None:
         """Keep to what a reply says about the host. Names of headers are found in lower case."""
+        self.left()  # at the latest
         if status in TOO_MUCH:
             portal.run(self._visit.replied(status, headers))
         else:
             self._reply = status, self._visit.seconds  # one way to the loop is enough
+
+    def left(self) -> None:
+        """The request has left just now: the gap to the next one counts from here."""
+        if self._is_to_tell:
+            self._is_to_tell = False
+            portal.call(self._visit.left)
 
     @property
     def is_due(self) -> bool:

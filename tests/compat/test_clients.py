@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import itertools
 import pickle
 import threading
 import time
@@ -306,6 +307,33 @@ def test_a_crawl_delay_is_kept(make: Make) -> None:
     starts = sorted(visit.at for visit in server.log)
     assert len(starts) == 5
     # The second robots.txt is asked for before it is known what it says.
+    assert all(after - before > 0.25 for before, after in pairwise(starts))
+
+
+@every_caller
+def test_the_delay_counts_from_when_a_request_left(make: Make) -> None:
+    """However long it took to leave: the next one waits for it."""
+
+    async def ask(caller: Caller, server: Site) -> None:
+        late, visit = itertools.cycle((0.4, 0.0)), caller.client.visit
+
+        def visit_late(*arguments: Any, **options: Any) -> Any:
+            found: Any = visit(*arguments, **options)
+            time.sleep(next(late))
+            return found
+
+        async def visit_late_too(*arguments: Any, **options: Any) -> Any:
+            found: Any = visit(*arguments, **options)
+            found = await found
+            await asyncio.sleep(next(late))
+            return found
+
+        caller.client.visit = visit_late_too if caller.is_async else visit_late  # type: ignore[method-assign]
+        await asyncio.gather(*(caller.fetch(server.url(path=f"/{n}")) for n in range(4)))
+
+    server = exchange(make, site(rules("Crawl-delay: 0.3")), ask, concurrency=2, slot_wait=60.0)
+    starts = sorted(visit.at for visit in server.log)
+    assert len(starts) == 5
     assert all(after - before > 0.25 for before, after in pairwise(starts))
 
 

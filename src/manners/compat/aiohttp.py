@@ -22,6 +22,18 @@ Disallowed = errors.both(errors.Disallowed, ClientError)
 _raised_as = errors.RaisedAs(ClientError)
 
 
+def _tell(request: ClientRequest, visit: Visit) -> None:
+    """Let a visit know when its request leaves."""
+    send = request.send
+
+    async def send_and_tell(connection: Any) -> ClientResponse:
+        response = await send(connection)
+        visit.left()
+        return response
+
+    request.send = send_and_tell  # type: ignore[method-assign, assignment]
+
+
 class PoliteMiddleware:
     """Lets every request of a session wait for its turn; `Disallowed` where it has none.
 
@@ -43,8 +55,9 @@ class PoliteMiddleware:
         """Send a request when it is time for it."""
         url = judged(str(request.url), request.headers.get("Host"))
         with _raised_as:
-            visit = await self.client.visit(url)
+            visit = await self.client.visit(url, tells=True)
         try:
+            _tell(request, visit)
             response = await handler(request)
             try:
                 with _raised_as:

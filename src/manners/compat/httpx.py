@@ -20,6 +20,33 @@ Disallowed = errors.both(errors.Disallowed, httpx.RequestError)
 """What a request that is not allowed ends in: `manners.Disallowed`, and an error of httpx."""
 
 
+class _Telling:
+    """What hears of every step of a request, and tells when it has left.
+
+    See "trace" in https://www.python-httpx.org/advanced/extensions/. Who had asked to hear of them
+    still does.
+    """
+
+    def __init__(self, visit: Visit | BlockingVisit, user: Any) -> None:
+        self._visit, self._user, self._is_tunnel = visit, user, False
+
+    def hear(self, event: str, info: dict[str, Any]) -> None:
+        if self._user is not None:
+            self._user(event, info)
+        self._hear(event, info)
+
+    async def hear_async(self, event: str, info: dict[str, Any]) -> None:
+        if self._user is not None:
+            await self._user(event, info)
+        self._hear(event, info)
+
+    def _hear(self, event: str, info: dict[str, Any]) -> None:
+        if event.endswith(".send_request_headers.started"):
+            self._is_tunnel = info["request"].method == b"CONNECT"  # to a proxy, not to the site
+        elif event.endswith(".send_request_headers.complete") and not self._is_tunnel:
+            self._visit.left()
+
+
 class PoliteTransport(httpx.BaseTransport):
     """Lets every request of an `httpx.Client` wait for its turn; `Disallowed` where it has none.
 
@@ -37,17 +64,24 @@ class PoliteTransport(httpx.BaseTransport):
         self.client = Client(agent, settings, **arguments)
         """What decides and waits: its robots.txt files, its evidence, its budget."""
         self._transport = transport or httpx.HTTPTransport()
+        self._tells = isinstance(self._transport, httpx.HTTPTransport)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request when it is time for it."""
         raised_as = _raised_as(request)
         with raised_as:
-            visit = self.client.visit(_judged(request))
+            visit = self.client.visit(_judged(request), tells=self._tells)
+        extensions = request.extensions
         try:
+            if self._tells:
+                trace = _Telling(visit, extensions.get("trace"))
+                request.extensions = {**extensions, "trace": trace.hear}
             response = self._transport.handle_request(request)
         except BaseException:
             visit.leave()
             raise
+        finally:
+            request.extensions = extensions
         body = _Body(cast(httpx.SyncByteStream, response.stream), visit, raised_as)
         try:
             with raised_as:
@@ -107,17 +141,24 @@ class AsyncPoliteTransport(httpx.AsyncBaseTransport):
         self.client = AsyncClient(agent, settings, **arguments)
         """What decides and waits: its robots.txt files, its evidence, its budget."""
         self._transport = transport or httpx.AsyncHTTPTransport()
+        self._tells = isinstance(self._transport, httpx.AsyncHTTPTransport)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request when it is time for it."""
         raised_as = _raised_as(request)
         with raised_as:
-            visit = await self.client.visit(_judged(request))
+            visit = await self.client.visit(_judged(request), tells=self._tells)
+        extensions = request.extensions
         try:
+            if self._tells:
+                trace = _Telling(visit, extensions.get("trace"))
+                request.extensions = {**extensions, "trace": trace.hear_async}
             response = await self._transport.handle_async_request(request)
         except BaseException:
             await visit.leave()
             raise
+        finally:
+            request.extensions = extensions
         body = _AsyncBody(cast(httpx.AsyncByteStream, response.stream), visit, raised_as)
         try:
             with raised_as:

@@ -5,6 +5,7 @@ session.mount("https://", polite)
 session.mount("http://", polite)
 """
 
+import threading
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -14,6 +15,8 @@ from manners import errors
 with errors.Extra("requests"):
     import requests
     from requests.adapters import BaseAdapter, HTTPAdapter
+    from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+    from urllib3.connection import HTTPConnection, HTTPSConnection
     from urllib3.util import Retry
 
     from manners.client import Client
@@ -22,6 +25,43 @@ with errors.Extra("requests"):
 
 Disallowed = errors.both(errors.Disallowed, requests.RequestException)
 """What a request that is not allowed ends in: `manners.Disallowed`, and an error of requests."""
+
+
+_sending = threading.local()
+"""The visit whose request a thread is about to send."""
+
+
+class _Telling(HTTPConnection):
+    """A connection that tells when a request has left; one for a tunnel does not come this way."""
+
+    def endheaders(self, *arguments: Any, **options: Any) -> None:
+        super().endheaders(*arguments, **options)
+        _sending.visit.left()
+
+
+class _TellingTLS(_Telling, HTTPSConnection):
+    """The same with TLS."""
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Telling
+
+
+class _PoolTLS(HTTPSConnectionPool):
+    ConnectionCls = _TellingTLS
+
+
+class _Adapter(HTTPAdapter):
+    """The adapter that a session has by itself, on connections that tell."""
+
+    def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
+        super().init_poolmanager(*arguments, **options)
+        self.poolmanager.pool_classes_by_scheme = {"http": _Pool, "https": _PoolTLS}
+
+    def proxy_manager_for(self, *arguments: Any, **options: Any) -> Any:
+        manager = super().proxy_manager_for(*arguments, **options)
+        manager.pool_classes_by_scheme = {"http": _Pool, "https": _PoolTLS}
+        return manager
 
 
 class PoliteAdapter(BaseAdapter):
@@ -48,7 +88,8 @@ class PoliteAdapter(BaseAdapter):
             )
         self.client = Client(agent, settings, **arguments)
         """What decides and waits: its robots.txt files, its evidence, its budget."""
-        self._adapter = adapter or HTTPAdapter()
+        self._adapter = adapter or _Adapter()
+        self._tells = isinstance(self._adapter, _Adapter)
 
     def send(
         self, request: requests.PreparedRequest, *arguments: Any, **options: Any
@@ -56,7 +97,9 @@ class PoliteAdapter(BaseAdapter):
         """Send a request when it is time for it."""
         raised_as = _raised_as(request)
         with raised_as:
-            visit = self.client.visit(judged(request.url or "", request.headers.get("Host")))
+            url = judged(request.url or "", request.headers.get("Host"))
+            visit = self.client.visit(url, tells=self._tells)
+        _sending.visit = visit
         try:
             response = self._adapter.send(request, *arguments, **options)
             try:
