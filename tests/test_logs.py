@@ -6,7 +6,9 @@ import logging
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -21,9 +23,11 @@ from manners.net.messages import Get, Response, Unreachable
 from tests.cache.steps import BODY, FILE, GONE, START, TIMEOUT
 
 URL = "https://a.example/a"
+COMMON = ["time", "level", "event"]
+"""What every line in JSON begins with."""
 RETRIEVAL = ["host", "status", "fromCache", "ageSec", "bytes"]
 MATCHING = ["path", "decision", "winnerPattern", "matchLen"]
-NAMES = ("manners.retrieval", "manners.cache", "manners.matching")
+NAMES = ("manners.retrieval", "manners.cache", "manners.client", "manners.matching")
 ROBOTS = b"User-agent: *\nDisallow: /private/\nAllow: /private/\xc3\xa9\nDisallow: /\x1b[2J\n"
 RAW = ("\x1b", "\x07", "\r", "\u202e", "\u2028", "\x9b")
 
@@ -145,12 +149,42 @@ def test_a_site_without_a_file_is_no_failure(caplog: pytest.LogCaptureFixture) -
     assert (record.levelname, values(record)["status"], values(record)["bytes"]) == ("INFO", 404, 0)
 
 
-def test_questions_answered_from_memory_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """One line for each retrieval, not for each question."""
-    with caplog.at_level(logging.DEBUG), RobotsCache(http=Script(FILE)) as cache:
+@pytest.mark.parametrize("ask", ["check", "allowed", "get"])
+def test_what_comes_from_memory_says_so_and_how_old_it_is(
+    caplog: pytest.LogCaptureFixture, ask: str
+) -> None:
+    """fromCache is true for every question but the first, and ageSec counts."""
+    clock = iter([START] * 5 + [START + 60] * 100)
+    with (
+        caplog.at_level(logging.INFO),
+        RobotsCache(http=Script(FILE), now=lambda: next(clock)) as cache,
+    ):
         for path in "abc":
-            cache.check(f"https://a.example/{path}", "MyBot")
-    assert [record.name for record in caplog.records].count("manners.retrieval") == 1
+            url = f"https://a.example/{path}"
+            getattr(cache, ask)(*((url,) if ask == "get" else (url, "MyBot")))
+    told = [values(each) for each in caplog.records if each.name == "manners.retrieval"]
+    assert [each["fromCache"] for each in told] == [False, True, True]
+    assert (told[0]["ageSec"], told[-1]["ageSec"]) == (0, 60)
+    assert {each["bytes"] for each in told} == {len(BODY)}
+
+
+def test_what_comes_from_memory_costs_nothing_when_nobody_looks() -> None:
+    """No line is put together for a logger that is off, as it is by default."""
+    asked_for = []
+
+    class Watched(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            asked_for.append(record)
+
+    handler = Watched()
+    logging.getLogger("manners").addHandler(handler)
+    try:
+        with RobotsCache(http=Script(FILE)) as cache:
+            for path in "abc":
+                cache.check(f"https://a.example/{path}", "MyBot")
+    finally:
+        logging.getLogger("manners").removeHandler(handler)
+    assert asked_for == []
 
 
 def test_what_comes_from_a_store_says_so_and_how_old_it_is(
@@ -180,7 +214,18 @@ def test_what_comes_from_a_store_says_so_and_how_old_it_is(
         (Response(503), {}, "unreachable (503)"),
         (Response(429), {}, "unreachable (429)"),
         (TIMEOUT, {}, "unreachable (timeout)"),
-        (Unreachable("refused address"), {}, "unreachable (refused address)"),
+        (
+            Unreachable("refused address"),
+            {},
+            "unreachable (refused address); a private or local address: allow_private lets it be"
+            " asked",
+        ),
+        (
+            Unreachable("TLS error", detail="certificate not trusted (self-signed)"),
+            {},
+            "unreachable (TLS error: certificate not trusted (self-signed)); name its authority in"
+            " ca_file, or fix the site",
+        ),
         (Response(503), {"profile": "open"}, "unreachable (503)"),
         (Response(200, body=BODY, complete=False), {}, "longer than the profile reads"),
         (
@@ -300,7 +345,7 @@ def test_a_hostile_server_cannot_write_lines(capsys: pytest.CaptureFixture[str],
     for line in err.splitlines():
         assert line.isprintable()
         if form == "json":
-            assert list(json.loads(line)) in (RETRIEVAL, MATCHING, ["message"])
+            assert list(json.loads(line))[3:] in (RETRIEVAL, MATCHING, ["message"])
         else:
             assert line.startswith(EXPECTED)
 
@@ -343,15 +388,26 @@ def test_the_level_says_what_is_printed(
 
 
 def test_lines_in_json_have_exactly_these_keys(capsys: pytest.CaptureFixture[str]) -> None:
-    """The values of each kind of line, and nothing else."""
+    """Time, level and event, then the values of each kind of line, and nothing else."""
     read = [json.loads(line) for line in lines(capsys, "debug", "json", True)]
+    keys = [RETRIEVAL, ["message"], MATCHING, ["message"]]
+    assert [list(each) for each in read] == [[*COMMON, *each] for each in keys]
+    assert [(each.pop("level"), each.pop("event")) for each in read] == [
+        ("info", "retrieval"),
+        ("warning", "retrieval-failure"),
+        ("debug", "match"),
+        ("warning", "cache-failure"),
+    ]
+    for each in read:
+        at = datetime.fromisoformat(each.pop("time"))
+        assert at.tzinfo == UTC
+        assert abs(at.timestamp() - time.time()) < 600
     assert read == [
         {"host": "a.example", "status": 503, "fromCache": False, "ageSec": 0, "bytes": 0},
         {"message": "https://a.example/robots.txt: unreachable (503)"},
         {"path": "/a", "decision": "DISALLOW", "winnerPattern": None, "matchLen": 0},
         {"message": "the store is down"},
     ]
-    assert [list(each) for each in read] == [RETRIEVAL, ["message"], MATCHING, ["message"]]
 
 
 def test_to_set_up_again_does_not_print_twice(capsys: pytest.CaptureFixture[str]) -> None:
@@ -441,8 +497,15 @@ def test_a_command_logs_in_json(capsys: pytest.CaptureFixture[str], port: int) -
     )
     assert out.count("\n") == 2
     read = [json.loads(line) for line in logged]
-    assert [list(each) for each in read] == [RETRIEVAL, MATCHING, MATCHING]
-    assert read[1] == {
+    # The second question is answered by the same retrieval, or from memory.
+    uses = [each for each in read if each["event"] == "retrieval"]
+    assert [each["fromCache"] for each in uses] in ([False], [False, True])
+    matches = [each for each in read if each["event"] == "match"]
+    assert [list(each) for each in (*uses, *matches)] == [
+        *[[*COMMON, *RETRIEVAL]] * len(uses),
+        *[[*COMMON, *MATCHING]] * 2,
+    ]
+    assert {name: value for name, value in matches[0].items() if name in MATCHING} == {
         "path": "/private/x",
         "decision": "DISALLOW",
         "winnerPattern": "/private/",
@@ -502,7 +565,7 @@ def test_settings_say_what_is_logged(
     monkeypatch.chdir(tmp_path)
     Path("manners.toml").write_text("log_level = 'info'\nlog_format = 'json'\n")
     arguments = ["check", "--allow-private", f"http://127.0.0.1:{port}/"]
-    assert list(json.loads(command(capsys, *arguments)[1][0])) == RETRIEVAL
+    assert list(json.loads(command(capsys, *arguments)[1][0])) == [*COMMON, *RETRIEVAL]
     monkeypatch.setenv("MANNERS_LOG_LEVEL", "none")
     assert command(capsys, *arguments)[1] == []
 

@@ -193,6 +193,8 @@ class AsyncClient:
                 ):
                     body = reply if isinstance(reply, Stream) else None
                     begun = reply.begun if isinstance(reply, Stream) else reply
+                    if logs.wants_requests():
+                        logs.responded(way.target, begun, started - asked)
                     if isinstance(begun, Unreachable):
                         if self._repeats(way, begun):
                             continue
@@ -283,6 +285,8 @@ class AsyncClient:
                         await visit.replied(reply.status, reply.headers, reply.seconds)
                 finally:
                     await visit.leave()
+                if logs.wants_requests():
+                    logs.responded(way.target, reply, started - asked)
                 if isinstance(reply, Unreachable) and self._repeats(way, reply):
                     continue
                 started = visit.left_at or started
@@ -297,7 +301,11 @@ class AsyncClient:
         """Whether to ask for the same URL again, because the site has not seen the request."""
         if self._is_closed:
             raise ClientClosed
-        return way.repeats(reply)
+        if not way.repeats(reply):
+            return False
+        if logs.wants_requests():
+            logs.retried(way.target, reply.cause, way.attempt)
+        return True
 
     def _settle(self, way: Way) -> None:
         if self.budget is not None and not way.is_spent:
@@ -312,6 +320,8 @@ class AsyncClient:
             known, allowed, fresh_until = await self._decide(way, name, must_include)
             if not allowed:
                 return None
+            if logs.wants_requests():
+                self._tell_wait(name)
             if slot:
                 lease = await self._gate.enter(name, known.gap, tells)
             else:
@@ -333,6 +343,8 @@ class AsyncClient:
         else:
             if known.holds(url, self.robots.changes, time.time()):
                 site, policy = known.site, known.policy
+                if logs.wants_uses() and site.entry is not None:
+                    self.robots.tell_use(site.entry)
             else:
                 site = self.robots._remembered(url) or await self._site(url)
                 policy = site.robots.policy(self._own_name)
@@ -343,7 +355,7 @@ class AsyncClient:
                 allowed = site.allowed(url, self._own_name)
             way.verdict = partial(site.check, url, self._own_name)
             fresh_until = site.entry.fresh_until if site.entry else None
-        if self._on_decision is not None or logs.wants_matches():
+        if self._on_decision is not None or logs.wants_matches() or logs.wants_requests():
             self._tell(way)
         if self.evidence is not None:
             draft = self._clerk.draft(url, way.written, site, time.time(), policy)
@@ -365,8 +377,15 @@ class AsyncClient:
     def _tell(self, way: Way) -> None:
         verdict = way.written()
         logs.matched(verdict)
+        if logs.wants_requests():
+            logs.decided(verdict)
         if self._on_decision is not None:
             self._on_decision(verdict)
+
+    def _tell_wait(self, name: str) -> None:
+        seconds = self._gate.earliest(name) - time.time()
+        if seconds > 0:
+            logs.waiting(name, seconds)
 
     async def _heed(self, policy: Policy, known: Host, name: str, url: str) -> None:
         """Keep to what a robots.txt says about how fast, and when, this agent may come."""
@@ -406,7 +425,11 @@ class _Polite:
         known = client._host(name)
         way = Way(get.url, _NONE, 0)
         while True:
+            asked = time.time()
+            if logs.wants_requests():
+                client._tell_wait(name)
             lease = await client._gate.enter(name, known.gap, tells=True)
+            waited = time.time() - asked
             visit = Visit(client._gate, known, name, lease, client._draw)
             try:
                 reply = await client._http.send(get._replace(fresh=way.fresh), visit)
@@ -415,8 +438,12 @@ class _Polite:
                     await visit.replied(reply.status, reply.headers, reply.seconds)
             finally:
                 await visit.leave()
+            if logs.wants_requests():
+                logs.responded(get.url, reply, waited)
             if not way.repeats(reply):
                 return reply
+            if logs.wants_requests() and isinstance(reply, Unreachable):
+                logs.retried(get.url, reply.cause, way.attempt)
 
     async def close(self) -> None:
         """The client closes what it opened."""

@@ -201,7 +201,8 @@ class Disallowed(MannersError):
         """Which URL, and why."""
 
     def __str__(self) -> str:
-        return f"{cut(self.verdict.url, 200)!r}: {self.verdict}"
+        advice = getattr(self.verdict.retrieval, "advice", "")
+        return f"{cut(self.verdict.url, 200)!r}: {self.verdict}" + (f"; {advice}" if advice else "")
 
 
 class BudgetExceeded(MannersError):

@@ -1,21 +1,30 @@
-"""What is logged: retrievals, failures and limits, and every match when that is asked for.
+"""What is logged: retrievals, requests, waits and retries, failures and limits, matches.
 
 Nothing is printed unless somebody asks: a program by Python's `logging`, a user of the command by
-its options. Nothing that came from a server reaches a line raw.
+its options. Nothing that came from a server reaches a line raw. Each function here is one kind of
+event; `record.event` has its name.
 
-    manners.retrieval   INFO      host, status, fromCache, ageSec, bytes, for each retrieval
-                        WARNING   what failed, and what is beyond a limit
-    manners.cache       WARNING   a store that does not answer
-    manners.client      WARNING   a budget that is nearly used, work that waits
-    manners.matching    DEBUG     path, decision, winnerPattern, matchLen; see `log_matches`
+    manners.retrieval   INFO      retrieval: host, status, fromCache, ageSec, bytes, for each use
+                                  of a robots.txt
+                        WARNING   retrieval-failure: what failed, and what is beyond a limit
+    manners.cache       WARNING   cache-failure: a store that does not answer
+    manners.client      INFO      backoff: host, status, seconds
+                        WARNING   warning: a budget that is nearly used, work that waits
+                        DEBUG     decision: url, decision, reason; wait: host, seconds;
+                                  response: url, status, cause, seconds, waited, bytes;
+                                  retry: url, cause, attempt
+    manners.matching    DEBUG     match: path, decision, winnerPattern, matchLen; see `log_matches`
 """
 
 import json
 import logging
 import sys
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Literal
 
 from manners._text import printable
+from manners.net.messages import Response, Unreachable
 from manners.robots.verdict import Verdict
 
 _RETRIEVAL = logging.getLogger("manners.retrieval")
@@ -38,31 +47,90 @@ def wants_matches() -> bool:
     return _MATCHING.level != _NEVER and _MATCHING.isEnabledFor(logging.DEBUG)
 
 
+wants_uses = partial(_RETRIEVAL.isEnabledFor, logging.INFO)
+"""Whether each use of a robots.txt is logged."""
+wants_requests = partial(_CLIENT.isEnabledFor, logging.DEBUG)
+"""Whether decisions, waits, responses and retries are logged."""
+
+
 def retrieved(host: str, status: int | None, from_cache: bool, age: float, size: int) -> None:
-    """A robots.txt was retrieved, or found in a store."""
-    values = {
-        "host": printable(host),
-        "status": status,
-        "fromCache": from_cache,
-        "ageSec": round(age),
-        "bytes": size,
-    }
-    _RETRIEVAL.info(_text(values), values)
+    """A robots.txt was retrieved, or found in memory or in a store."""
+    _log(
+        _RETRIEVAL,
+        logging.INFO,
+        "retrieval",
+        host=printable(host),
+        status=status,
+        fromCache=from_cache,
+        ageSec=round(age),
+        bytes=size,
+    )
 
 
 def failed(problem: str) -> None:
     """Something failed, or is beyond a limit, and work goes on."""
-    _RETRIEVAL.warning("%s", printable(problem))
+    _warn(_RETRIEVAL, "retrieval-failure", problem)
 
 
 def cache_failed(problem: str) -> None:
     """A store does not answer, and work goes on without it."""
-    _CACHE.warning("%s", printable(problem))
+    _warn(_CACHE, "cache-failure", problem)
 
 
 def warned(problem: str) -> None:
     """Something that whoever runs a client or a crawl should know of."""
-    _CLIENT.warning("%s", printable(problem))
+    _warn(_CLIENT, "warning", problem)
+
+
+def decided(verdict: Verdict) -> None:
+    """A URL may be requested, or may not."""
+    _request(
+        "decision",
+        url=printable(verdict.url),
+        decision="ALLOW" if verdict.allowed else "DISALLOW",
+        reason=str(verdict.reason),
+    )
+
+
+def waiting(host: str, seconds: float) -> None:
+    """A request waits until its host may be asked; for a slot it may wait longer."""
+    _request("wait", host=printable(host), seconds=round(seconds, 3))
+
+
+def responded(url: str, reply: Response | Unreachable, waited: float) -> None:
+    """A request was answered, or was not, and why."""
+    status, cause, size = None, "", 0
+    if isinstance(reply, Response):
+        status, size = reply.status, len(reply.body)
+    else:
+        cause = printable(reply.full)
+    _request(
+        "response",
+        url=printable(url),
+        status=status,
+        cause=cause,
+        seconds=round(reply.seconds, 3),
+        waited=round(waited, 3),
+        bytes=size,
+    )
+
+
+def retried(url: str, cause: str, attempt: int) -> None:
+    """A URL is requested again; `attempt` counts from 1, so that the first retry is 2."""
+    _request("retry", url=printable(url), cause=printable(cause), attempt=attempt)
+
+
+def backed_off(host: str, status: int, seconds: float) -> None:
+    """A host said that it is asked too much, and is left alone for so long."""
+    _log(
+        _CLIENT,
+        logging.INFO,
+        "backoff",
+        "backoff ",
+        host=printable(host),
+        status=status,
+        seconds=round(seconds, 3),
+    )
 
 
 def matched(verdict: Verdict) -> None:
@@ -70,25 +138,46 @@ def matched(verdict: Verdict) -> None:
     if not wants_matches():
         return
     pattern = verdict.rule.pattern if verdict.rule else None
-    values = {
-        "path": printable(verdict.path),
-        "decision": "ALLOW" if verdict.allowed else "DISALLOW",
-        "winnerPattern": None if pattern is None else printable(pattern),
-        "matchLen": len(pattern or ""),
-    }
-    _MATCHING.debug(_text(values), values)
+    _log(
+        _MATCHING,
+        logging.DEBUG,
+        "match",
+        path=printable(verdict.path),
+        decision="ALLOW" if verdict.allowed else "DISALLOW",
+        winnerPattern=None if pattern is None else printable(pattern),
+        matchLen=len(pattern or ""),
+    )
 
 
-def _text(values: dict[str, Any]) -> str:
-    return " ".join(f"{name}=%({name})s" for name in values)
+def _request(event: str, **values: Any) -> None:
+    _log(_CLIENT, logging.DEBUG, event, f"{event} ", **values)
+
+
+def _log(
+    logger: logging.Logger, level: int, event: str, prefix: str = "", /, **values: Any
+) -> None:
+    text = prefix + " ".join(f"{name}=%({name})s" for name in values)
+    logger.log(level, text, values, extra={"event": event})
+
+
+def _warn(logger: logging.Logger, event: str, problem: str) -> None:
+    logger.warning("%s", printable(problem), extra={"event": event})
 
 
 class _AsJson(logging.Formatter):
-    """The values of a record, and nothing else; the message where it has none."""
+    """Time, level and event of a record, then its values; its message where it has none."""
 
     def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         values = record.args if isinstance(record.args, dict) else {"message": record.getMessage()}
-        return json.dumps(values)
+        return json.dumps(
+            {
+                "time": at.replace("+00:00", "Z"),
+                "level": record.levelname.lower(),
+                "event": getattr(record, "event", record.name),
+                **values,
+            }
+        )
 
 
 def configure(level: str, form: Literal["text", "json"], matches: bool) -> None:

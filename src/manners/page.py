@@ -21,6 +21,7 @@ class Hop:
     __slots__ = (
         "_verdict",
         "cause",
+        "detail",
         "evidence_id",
         "seconds",
         "started",
@@ -41,6 +42,7 @@ class Hop:
         waited: float = 0.0,
         seconds: float = 0.0,
         evidence_id: int | None = None,
+        detail: str = "",
     ) -> None:
         self.url = url
         """As it was asked for."""
@@ -51,6 +53,8 @@ class Hop:
         """None when no request was made, or none was answered."""
         self.cause = cause
         """Why there was no answer, or why a redirect was not followed."""
+        self.detail = detail
+        """More about the cause, where there is more to say: what is wrong with a certificate."""
         self.started = started
         """When the request left, in seconds since the epoch."""
         self.waited = waited
@@ -75,6 +79,7 @@ class Hop:
             "verdict": self.verdict.to_dict(),
             "status": self.status,
             "cause": self.cause,
+            "detail": self.detail,
             "started": self.started,
             "waited": self.waited,
             "seconds": self.seconds,
@@ -159,6 +164,11 @@ class Page:
         return self.hops[-1].cause
 
     @property
+    def detail(self) -> str:
+        """More about the cause, where there is more to say: what is wrong with a certificate."""
+        return self.hops[-1].detail
+
+    @property
     def final_url(self) -> str:
         """Where it ended."""
         return self.hops[-1].url
@@ -198,7 +208,8 @@ class Page:
         if not self.was_allowed:
             return f"blocked: {self.verdict}"
         said = "" if self.status is None else str(self.status)
-        return " ".join(part for part in (said, f"({self.cause})" if self.cause else "") if part)
+        why = f"{self.cause}: {self.detail}" if self.detail else self.cause
+        return " ".join(part for part in (said, f"({why})" if why else "") if part)
 
     def to_dict(self) -> dict[str, Any]:
         """What is known of the page, without its body, as plain values, ready for JSON."""
@@ -208,6 +219,7 @@ class Page:
             "was_allowed": self.was_allowed,
             "status": self.status,
             "cause": self.cause,
+            "detail": self.detail,
             "bytes": len(self.body),
             "complete": self.complete,
             "seconds": self.seconds,
@@ -272,6 +284,11 @@ class Way:
         self._turns += reply.is_unsent
         return reply.is_unsent and self._turns <= _TURNS
 
+    @property
+    def attempt(self) -> int:
+        """How often the next hop will have been asked for: 1 for the first time."""
+        return 1 + self.fresh + self._turns
+
     def blocked(self) -> Page:
         """The page that is not asked for."""
         hop = Hop(self.target, False, self.verdict, evidence_id=self.evidence_id)
@@ -279,15 +296,15 @@ class Way:
 
     def arrived(self, reply: Response | Unreachable, started: float, waited: float) -> Page | None:
         """The page that a reply brings; None when it is a redirect, to a new `target`."""
-        url, cause, status = self.target, "", None
+        url, cause, detail, status = self.target, "", "", None
         if isinstance(reply, Unreachable):
-            cause = reply.cause
+            cause, detail = reply.cause, reply.detail
         else:
             status = reply.status
             if 300 <= status < 400 and status != 304:
                 cause = self._follow(reply.headers.get("location", ""))
         seconds, number = reply.seconds, self.evidence_id
-        hop = Hop(url, True, self.verdict, status, cause, started, waited, seconds, number)
+        hop = Hop(url, True, self.verdict, status, cause, started, waited, seconds, number, detail)
         self._hops += (hop,)
         if self.target is not url:
             self.is_spent = False

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Self
 
+from manners import logs
 from manners._portal import portal
 from manners._text import to_text
 from manners.cache.freshness import retry_after
@@ -93,7 +94,10 @@ class Visit:
             self.budget.give_back()
             self.budget = None
         seconds = self.seconds if seconds is None else seconds
-        return self._host.note(status, headers, seconds, self._draw)
+        until = self._host.note(status, headers, seconds, self._draw)
+        if until is not None:
+            logs.backed_off(self.name, status, until - time.time())
+        return until
 
     async def replied(
         self, status: int, headers: Mapping[str, str], seconds: float | None = None

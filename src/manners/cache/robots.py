@@ -173,15 +173,16 @@ class AsyncRobotsCache:
         if held is None or now >= held.fresh_until:
             return None
         self._counts.hits += 1
+        if logs.wants_uses():
+            self.tell_use(held.entry)
         return held
 
     def _remembered(self, url: str) -> Site | None:
         """What is known of a site, where that needs no waiting; in the cache's own loop."""
         site, now = origin(url), self._now()
-        held = self._memory.get(site)
-        if held is None or now >= held.fresh_until:
+        held = self.fresh(site, now)
+        if held is None:
             return None
-        self._counts.hits += 1
         if now >= held.refresh_at:
             self._refresh(site)
         return held.at(now)
@@ -280,11 +281,19 @@ class AsyncRobotsCache:
             logs.failed(f"{entry.outcome.url}: more rules than are read, everything is allowed")
         return held
 
+    def tell_use(self, entry: Entry, from_cache: bool = True) -> None:
+        """Log that a robots.txt was used, and how old it is."""
+        age, size = self._now() - entry.validated_at, len(entry.body or b"")
+        logs.retrieved(host(entry.origin), entry.outcome.status, from_cache, age, size)
+
     def _tell(self, entry: Entry, from_cache: bool) -> None:
-        outcome, age = entry.outcome, self._now() - entry.validated_at
-        logs.retrieved(host(entry.origin), outcome.status, from_cache, age, len(entry.body or b""))
+        self.tell_use(entry, from_cache)
+        outcome = entry.outcome
+        advice = f"; {outcome.advice}" if outcome.advice else ""
         if outcome.availability is Availability.UNREACHABLE:
-            logs.failed(f"{outcome.url}: {outcome}")
+            logs.failed(f"{outcome.url}: {outcome}{advice}")
+        elif outcome.is_failure:
+            logs.failed(f"{outcome.url}: {outcome}; everything is allowed")
         elif not outcome.complete:
             logs.failed(f"{outcome.url}: longer than the profile reads")
 

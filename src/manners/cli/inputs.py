@@ -21,6 +21,7 @@ from manners.urls import with_scheme
 if TYPE_CHECKING:
     from manners.cache.robots import AsyncRobotsCache
     from manners.client import AsyncClient
+    from manners.retrieval.outcome import Outcome
     from manners.settings import Settings
 
 UrlsArgument = Annotated[
@@ -337,7 +338,7 @@ class Warnings:
         from manners.retrieval.outcome import Outcome
 
         if isinstance(verdict.retrieval, Outcome):
-            self.say(verdict.retrieval.url, _warning(verdict, verdict.retrieval.note))
+            self.say(verdict.retrieval.url, _warning(verdict, verdict.retrieval))
 
     def say(self, where: str, warning: str) -> None:
         """Warn about a place; not twice, and not without end."""
@@ -349,13 +350,16 @@ class Warnings:
 _MAX_WARNINGS = 1000
 
 
-def _warning(verdict: Verdict, note: str) -> str:
+def _warning(verdict: Verdict, outcome: "Outcome") -> str:
     if verdict.reason is Reason.TOO_LARGE:
         return "larger than the profile reads: everything is allowed"
     if verdict.reason is Reason.TOO_MANY_RULES:
         return "more rules than the dialect reads: everything is allowed"
     if verdict.truncated:
         return "longer than what was read of it"
-    if note == "refused address":
-        return REFUSED
-    return ""
+    return advice(outcome)
+
+
+def advice(outcome: "Outcome") -> str:
+    """What whoever runs the command can do about a failure; empty where nothing can be done."""
+    return REFUSED if outcome.note == "refused address" else outcome.advice

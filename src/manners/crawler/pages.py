@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from manners import logs
 from manners._text import cut, printable
 from manners.client import AsyncClient
 from manners.crawler.discovery import FALLBACK, is_html, read_sitemap
@@ -223,6 +224,8 @@ class Worker:
             state, reason, is_tried_again = "failed", f"status {page.status}", True
         if is_tried_again and attempts < self._its.attempts:
             state, not_before = "queued", time.time() + self._pause(attempts)
+            if logs.wants_requests():
+                logs.retried(url.url, reason, attempts + 1)
         if crawled is not None:
             crawled._set(state=state, reason=reason, attempts=attempts)
         return Finished(

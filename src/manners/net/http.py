@@ -20,9 +20,10 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from manners import _forks
+from manners._text import printable
 from manners.errors import Broken, MissingExtra
 from manners.net import guard
-from manners.net.messages import Get, Response, Unreachable
+from manners.net.messages import REFUSED, TLS, Get, Response, Unreachable
 from manners.urls import host, origin, requestable
 
 try:
@@ -218,7 +219,9 @@ class Http:
     def _failed(self, failure: BaseException, start: float) -> Unreachable:
         lost = isinstance(failure, _LostBefore | aiohttp.ClientConnectionResetError)
         is_stale, is_unsent = lost and not _SENDING.get().made, isinstance(failure, _TurnLost)
-        return Unreachable(self._cause(failure), time.monotonic() - start, is_stale, is_unsent)
+        cause = self._cause(failure)
+        detail = _tls_detail(failure) if cause == TLS else ""
+        return Unreachable(cause, time.monotonic() - start, is_stale, is_unsent, detail)
 
     def _cause(self, failure: BaseException) -> str:
         """Why there is no answer, in a few words."""
@@ -577,10 +580,10 @@ def _decoder(encoding: str) -> _Plain:
 _FAILURES = (aiohttp.ClientError, OSError, ValueError, zlib.error, _Unreadable)
 # The first that fits; the special before the general.
 _CAUSES: tuple[tuple[type[BaseException], str], ...] = (
-    (_Refused, "refused address"),
+    (_Refused, REFUSED),
     (TimeoutError, "timeout"),
-    (ssl.SSLError, "TLS error"),
-    (aiohttp.ClientSSLError, "TLS error"),
+    (ssl.SSLError, TLS),
+    (aiohttp.ClientSSLError, TLS),
     (aiohttp.ClientProxyConnectionError, "proxy failed"),
     (aiohttp.ClientHttpProxyError, "proxy failed"),
     (_ProxyFailed, "proxy failed"),
@@ -605,3 +608,34 @@ def _cause(failure: BaseException) -> str:
         if isinstance(below, kind) or isinstance(failure, kind):
             return cause
     return f"failed ({type(failure).__name__})"
+
+
+# Codes of OpenSSL's X509_verify_cert, and reasons of its alerts, in words.
+_NOT_TRUSTED = {
+    18: "certificate not trusted (self-signed)",
+    19: "certificate not trusted (self-signed certificate in its chain)",
+    20: "certificate not trusted (unknown issuer)",
+    21: "certificate not trusted (incomplete chain)",
+    9: "certificate not yet valid",
+    10: "certificate expired",
+    62: "certificate is for another host",
+    64: "certificate is for another address",
+}
+_HANDSHAKE = {
+    "WRONG_VERSION_NUMBER": "the server does not speak TLS on this port",
+    "HTTP_REQUEST": "the server does not speak TLS on this port",
+    "UNSUPPORTED_PROTOCOL": "no TLS version in common",
+    "TLSV1_ALERT_PROTOCOL_VERSION": "no TLS version in common",
+    "UNEXPECTED_EOF_WHILE_READING": "the server broke off the handshake",
+}
+
+
+def _tls_detail(failure: BaseException) -> str:
+    """Why no connection could be trusted, in words of ours or of OpenSSL's."""
+    below = getattr(failure, "os_error", failure)
+    below = getattr(below, "certificate_error", below)  # aiohttp's wrapping of this kind
+    if isinstance(below, ssl.SSLCertVerificationError):
+        known = _NOT_TRUSTED.get(below.verify_code)
+        return known or f"certificate not trusted ({printable(below.verify_message)[:100]})"
+    reason = getattr(below, "reason", None) or ""
+    return _HANDSHAKE.get(reason) or reason.lower().replace("_", " ")[:100]

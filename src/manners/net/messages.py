@@ -62,6 +62,34 @@ class Unreachable(NamedTuple):
     up meanwhile: it says nothing about the site, and may be sent again, on a fresh one."""
     is_unsent: bool = False
     """True when the request did not leave, because its turn was over before it could."""
+    detail: str = ""
+    """More about the cause, where there is more to say; never in the server's words either."""
+
+    @property
+    def full(self) -> str:
+        """The cause with its detail.
+
+        >>> Unreachable("TLS error", detail="certificate expired").full
+        'TLS error: certificate expired'
+        """
+        return f"{self.cause}: {self.detail}" if self.detail else self.cause
+
+
+REFUSED = "refused address"
+TLS = "TLS error"
+
+
+def advice(cause: str) -> str:
+    """What can be done about a failure; empty where nothing can.
+
+    >>> advice("refused address")
+    'a private or local address: allow_private lets it be asked'
+    """
+    if cause == REFUSED:
+        return "a private or local address: allow_private lets it be asked"
+    if cause.startswith(f"{TLS}: certificate not trusted"):
+        return "name its authority in ca_file, or fix the site"
+    return ""
 
 
 Send = Callable[[Get], Awaitable[Response | Unreachable]]

@@ -67,8 +67,8 @@ def retrieve(robots_url: str, profile: Profile, copy: Copy | None = None) -> Flo
         reply = yield story.ask(url, conditions)
         story.add(url, reply)
         match reply:
-            case Unreachable(cause):  # 2.3.1.4: "server or network errors"
-                return story.end(Availability.UNREACHABLE, cause)
+            case Unreachable():  # 2.3.1.4: "server or network errors"
+                return story.end(Availability.UNREACHABLE, reply.full)
             case Response(status) if 200 <= status < 300:  # 2.3.1.1: "Successful Access"
                 return story.end(Availability.AVAILABLE, str(status))
             case Response(304) if conditions:  # the copy is good, and the server is there

@@ -6,6 +6,9 @@ from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
 from manners._text import printable
+from manners.net.messages import advice
+
+_ABSENT = ("404", "410")
 
 
 class Availability(StrEnum):
@@ -85,6 +88,21 @@ class Outcome:
     def is_plain(self) -> bool:
         """Whether all went as it should, so that nobody needs to be told."""
         return self.availability is Availability.AVAILABLE
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the site did not answer as one with a robots.txt, or without one, does.
+
+        404 and 410 say that there is none. A refusal, or redirects that lead nowhere, do not.
+        """
+        if self.availability is Availability.UNAVAILABLE:
+            return self.note not in _ABSENT
+        return self.availability is Availability.UNREACHABLE
+
+    @property
+    def advice(self) -> str:
+        """What can be done about it; empty where nothing can."""
+        return advice(self.note)
 
     def header(self, name: str) -> str:
         """A header of the last reply; empty when it is not there, or did not matter."""

@@ -248,7 +248,8 @@ def _told(answer: "Page | Verdict | MannersError") -> _Told:
 def _told_of(page: "Page") -> _Told:
     """A page in words, when it was allowed."""
     if page.status is None:
-        return _Told("failed", "no-answer", page.cause, UNDECIDED)
+        why = f"{page.cause}: {page.detail}" if page.detail else page.cause
+        return _Told("failed", "no-answer", why, UNDECIDED)
     kind = "failed" if page.cause or page.server_failed else "fetched"
     if not page.complete:
         return _Told(kind, str(page.status), "longer than what is read of a page", 1)

@@ -75,8 +75,9 @@ def command(
         print("\n".join(_lines(site)), file=sys.stderr if save == "-" else sys.stdout)
     if save is not None:
         _save(site, save)
-    if site.outcome.note == "refused address":
-        inputs.warn(f"{printable(site.outcome.url)}: {inputs.REFUSED}")
+    advice = inputs.advice(site.outcome)
+    if advice:
+        inputs.warn(f"{printable(site.outcome.url)}: {advice}")
     return _EXIT[site.outcome.availability]
 
 
