@@ -344,7 +344,7 @@ class AsyncClient:
             if known.holds(url, self.robots.changes, time.time()):
                 site, policy = known.site, known.policy
                 if logs.wants_uses() and site.entry is not None:
-                    self.robots.tell_use(site.entry)
+                    self.robots._tell_use(site.entry)
             else:
                 site = self.robots._remembered(url) or await self._site(url)
                 policy = site.robots.policy(self._own_name)

@@ -174,13 +174,13 @@ class AsyncRobotsCache:
             return None
         self._counts.hits += 1
         if logs.wants_uses():
-            self.tell_use(held.entry)
+            self._tell_use(held.entry)
         return held
 
     def _remembered(self, url: str) -> Site | None:
         """What is known of a site, where that needs no waiting; in the cache's own loop."""
         site, now = origin(url), self._now()
-        held = self.fresh(site, now)
+        held = self._fresh(site, now)
         if held is None:
             return None
         if now >= held.refresh_at:
@@ -281,13 +281,13 @@ class AsyncRobotsCache:
             logs.failed(f"{entry.outcome.url}: more rules than are read, everything is allowed")
         return held
 
-    def tell_use(self, entry: Entry, from_cache: bool = True) -> None:
+    def _tell_use(self, entry: Entry, from_cache: bool = True) -> None:
         """Log that a robots.txt was used, and how old it is."""
         age, size = self._now() - entry.validated_at, len(entry.body or b"")
         logs.retrieved(host(entry.origin), entry.outcome.status, from_cache, age, size)
 
     def _tell(self, entry: Entry, from_cache: bool) -> None:
-        self.tell_use(entry, from_cache)
+        self._tell_use(entry, from_cache)
         outcome = entry.outcome
         advice = f"; {outcome.advice}" if outcome.advice else ""
         if outcome.availability is Availability.UNREACHABLE:
