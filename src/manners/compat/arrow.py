@@ -5,6 +5,7 @@ Data comes in through the Arrow PyCapsule interface, from any object with `__arr
 the kernel, pyarrow reads it.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
@@ -76,8 +77,9 @@ class Answers:
 def allowed(urls: ArrowData, policy: Policy | Mapping[str, Policy]) -> Answers:
     """Whether each URL of a column may be fetched.
 
-    With one policy, it decides for all. With policies by origin, each URL's origin decides which;
-    a URL without one has no answer, and neither has a null.
+    With one policy, it decides for all: URLs, and paths that begin with a slash. With policies by
+    origin, each URL's origin decides which; a URL without one has no answer. Neither has a null, nor
+    a string that is no URL.
 
     >>> import manners, pyarrow
     >>> policy = manners.parse("User-agent: *\\nDisallow: /private/").policy("MyBot")
@@ -129,9 +131,12 @@ def _rows(files: ArrowData) -> Iterable[tuple[bytes | None, ...]]:
 
 # Without the kernel.
 
+_URL_OR_PATH = re.compile(rb"/|https?://[^/?#]", re.IGNORECASE).match
+"""What can be answered: a path, or an http or https URL with a host. The kernel has the same."""
+
 
 def _code(url: bytes | None, policy: Policy | Mapping[str, Policy]) -> int:
-    if url is None:
+    if url is None or not _URL_OR_PATH(url):
         return 2
     text = to_text(url)
     if isinstance(policy, Policy):

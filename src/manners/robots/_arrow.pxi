@@ -493,6 +493,25 @@ cdef int check_by_origin(Column *column, uint8_t *answers, Origins origins) exce
         free(used)
 
 
+cdef inline bint is_url_or_path(const uint8_t *text, int64_t size) noexcept nogil:
+    """Whether a row can be answered: it is a path, or an http or https URL with a host.
+
+    The same as `manners.compat.arrow._URL_OR_PATH`. To the engine every string has a path; a column
+    with something else in it than URLs is a mistake that must not read as a permission.
+    """
+    cdef int64_t at = 4
+    if size > 0 and text[0] == b"/":
+        return True
+    if size < 8 or (text[0] | 32) != b"h" or (text[1] | 32) != b"t" or (text[2] | 32) != b"t" \
+            or (text[3] | 32) != b"p":
+        return False
+    if (text[4] | 32) == b"s":
+        at = 5
+    if text[at] != b":" or text[at + 1] != b"/" or text[at + 2] != b"/" or size <= at + 3:
+        return False
+    return text[at + 3] != b"/" and text[at + 3] != b"?" and text[at + 3] != b"#"
+
+
 cdef inline int check_row(
     Column *column, int64_t row, Matcher matcher, bint for_python, uint8_t *answers
 ) noexcept nogil:
@@ -505,6 +524,9 @@ cdef inline int check_row(
         return 2 if text.size < 0 else 0
     if text.size < 0:
         return 2
+    if not is_url_or_path(text.start, text.size):
+        answers[row] = NO_ANSWER
+        return 0
     if for_python:
         answers[row] = FOR_PYTHON
         return 0
