@@ -51,6 +51,15 @@ def count(number: int, thing: str) -> str:
     return f"{number:,} {thing}" + ("" if number == 1 else "s")
 
 
+def minutes(number: float) -> str:
+    """So many minutes.
+
+    >>> minutes(1), minutes(0.5), minutes(60)
+    ('1 minute', '0.5 minutes', '60 minutes')
+    """
+    return f"{number:g} minute" + ("" if number == 1 else "s")
+
+
 def duration(seconds: float) -> str:
     """A time for people.
 

@@ -757,7 +757,7 @@ def test_the_cause_of_a_failure_is_told(site: str) -> None:
         with pytest.raises(URLError) as caught:
             RobotFileParser(address(site, name)).read()
         assert isinstance(caught.value.__cause__, cause)
-    with pytest.raises(URLError, match="the connection ended 1 bytes early"):
+    with pytest.raises(URLError, match="the connection ended 1 byte early"):
         RobotFileParser(address(site, "early")).read()
     with pytest.raises(IncompleteRead):
         StandardParser(address(site, "early")).read()

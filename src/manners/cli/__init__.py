@@ -44,12 +44,13 @@ def _run(argv: list[str]) -> int:
         from typer import BadParameter
     except ImportError:
         raise MissingExtra("typer", "cli") from None
-    from manners.cli.app import build
+    from manners.cli.app import build, show_whole_summaries
 
     # Typer exports one kind of usage error, and from 0.28 on has its own copy of click; the class
     # that knows how to put any of them into words is above that one.
     usage_error: Any = next(kind for kind in BadParameter.__mro__ if "ClickEx" in kind.__name__)
     command = typer.main.get_command(build())
+    show_whole_summaries(command)
     try:
         code = command.main(argv or ["--help"], "manners", standalone_mode=False)
         sys.stdout.flush()

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from manners._portal import portal
+from manners._text import count
 from manners.errors import InvalidURL
 from manners.urls import origin
 
@@ -42,7 +43,7 @@ def sites(
         url, answer = item
         if isinstance(answer, Future):
             while not _is_done(answer):
-                waiting = f"waiting for {origin(url)}, {ahead.qsize()} URLs behind it"
+                waiting = f"waiting for {origin(url)}, {count(ahead.qsize(), 'URL')} behind it"
                 progress.say(f"{done} checked, {waiting}")
             answer = answer.result()
         progress.clear()

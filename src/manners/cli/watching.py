@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from manners._text import count, cut, duration, printable
+from manners._text import count, cut, duration, minutes, printable
 from manners.cli import render
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Watch:
             f"pages    {states.get('done', 0):,} done, {states.get('failed', 0):,} failed,"
             f" {states.get('blocked', 0):,} blocked, {left:,} left; {doing}",
             f"budget   {view.pages:,} of {count(its.max_pages, 'page')},"
-            f" {view.minutes:.1f} of {its.max_minutes:g} minutes",
+            f" {view.minutes:.1f} of {minutes(its.max_minutes)}",
         ]
 
 
@@ -102,7 +102,7 @@ def page_line(page: "Crawled") -> str:
         return f"{render.styled('blocked', 'red')}  {url}  {render.because(page.verdict)}"
     if page.state == "failed":
         return f"{render.styled('failed', 'yellow')}   {url}  {printable(page.reason)}"
-    said = f"{len(page.body):,} bytes, {page.seconds:.2f} s"
+    said = f"{count(len(page.body), 'byte')}, {page.seconds:.2f} s"
     if page.location:
         said = f"to {printable(cut(page.location, _WIDE * 2))}"
     title = f"  {printable(cut(page.title, _WIDE))}" if page.title else ""
@@ -135,7 +135,7 @@ def summary(status: "Status", place: str) -> list[str]:
         lines.append(f"  {name:<8} {number:>9,}  {more}".rstrip())
         if name == "blocked":
             lines += _blocked(status)
-    size = f"{status.bytes:,} bytes from {count(status.hosts, 'host')}"
+    size = f"{count(status.bytes, 'byte')} from {count(status.hosts, 'host')}"
     lost = f" and {status.lost:,} that could not be had" if status.lost else ""
     lines.append(f"{size}, {count(status.sitemaps, 'sitemap')}{lost}, kept in {printable(place)}")
     return lines

@@ -78,8 +78,8 @@ def allowed(urls: ArrowData, policy: Policy | Mapping[str, Policy]) -> Answers:
     """Whether each URL of a column may be fetched.
 
     With one policy, it decides for all: URLs, and paths that begin with a slash. With policies by
-    origin, each URL's origin decides which; a URL without one has no answer. Neither has a null, nor
-    a string that is no URL.
+    origin, each URL's origin decides which; a URL without one has no answer. Neither has a null,
+    nor a string that is no URL.
 
     >>> import manners, pyarrow
     >>> policy = manners.parse("User-agent: *\\nDisallow: /private/").policy("MyBot")

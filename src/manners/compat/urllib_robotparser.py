@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
+from manners._text import count
 from manners.robots.directives import TIMED
 from manners.robots.groups import Group
 from manners.robots.policy import Policy, parse
@@ -150,7 +151,7 @@ def _body(reply: "HTTPResponse") -> bytes:
         if not chunk:
             missing = getattr(reply, "length", None)  # unknown to replies of some openers
             if missing:  # half a file would allow what the other half disallows
-                raise ConnectionError(f"the connection ended {missing} bytes early")
+                raise ConnectionError(f"the connection ended {count(missing, 'byte')} early")
             break
         body += chunk
         if time.monotonic() > deadline:

@@ -277,7 +277,7 @@ def fates(store: EvidenceStore, crawl: int, site: DemoSite) -> dict[str, Fate]:
             elif row.reason:
                 said = f"{row.reason} ({row.rule})" if row.rule else row.reason
             elif row.attempts > 1:
-                said = f"{row.status} at the {row.attempts}. try"
+                said = f"{row.status} on attempt {row.attempts}"
             elif row.state != "done":
                 said = row.state
             found[row.url] = Fate(said, row.seconds or 0.0, row.delay or 0.0)
@@ -395,7 +395,7 @@ CASES: tuple[Case, ...] = (
         "429",
         f"Too many requests: the host is left alone for {RETRY_AFTER} s, then asked again.",
         "/busy",
-        (("/busy", "200 at the 2. try"),),
+        (("/busy", "200 on attempt 2"),),
         _left_alone,
     ),
     Case(

@@ -8,6 +8,7 @@ from codecs import BOM_UTF8
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 
+from manners._text import count
 from manners.charset import charset_of
 from manners.net.messages import Get, Response, Unreachable
 from manners.retrieval.outcome import Availability, Hop, Outcome
@@ -118,7 +119,7 @@ class _Story:
         if target in (hop.url for hop in self.hops):
             return "redirect loop"
         if len(self.hops) > most:
-            return f"more than {most} redirects"
+            return f"more than {count(most, 'redirect')}"
         if not self.profile.redirects_leave_host and host(target) != host(self.robots_url):
             return "redirect to another host"
         return ""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from manners._text import count, cut, printable
+from manners._text import count, cut, minutes, printable
 from manners.cli import INTERRUPTED, UNDECIDED, inputs, render
 from manners.errors import HostDeferred, PolitenessError, SlotTimeout, StoreError, StoreTimeout
 from manners.robots.verdict import Reason
@@ -383,7 +383,7 @@ def _dry_run(starts: list[str], settings: "Settings", json: bool) -> int:
                 print(f"  {count(read, 'sitemap')}: {named}" if read else "  no sitemap")
             print(
                 f"  {delay:.2f} s between requests, at most"
-                f" {count(settings.max_pages, 'page')} in {settings.max_minutes:g} minutes"
+                f" {count(settings.max_pages, 'page')} in {minutes(settings.max_minutes)}"
             )
     finally:
         portal.run(client.close())

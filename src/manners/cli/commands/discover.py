@@ -158,7 +158,9 @@ def _lines(discovery: "Discovery", place: str) -> list[str]:
             said = f"line {line}: {rule}" if line else f"{reason}: {rule}" if rule else reason
             lines.append(f"  {number:>7,}  {printable(cut(said, 200))}")
         if len(discovery.filtered) > _SHOWN:
-            lines.append(f"  and {len(discovery.filtered) - _SHOWN} more reasons; --json has them")
+            lines.append(
+                f"  and {count(len(discovery.filtered) - _SHOWN, 'more reason')}; --json has them"
+            )
     lines += ["", render.styled(f"{count(len(kept), 'URL')} to fetch", "bold")]
     lines += [f"  {printable(each.url)}" for each in kept[:_SHOWN]]
     if len(kept) > _SHOWN:
@@ -177,7 +179,9 @@ def _sitemaps(discovery: "Discovery") -> list[str]:
         lines.append(f"  {printable(each.url)}  {printable(each.status)}{said}")
         lines += [f"    {printable(str(problem))}" for problem in each.problems[:3]]
         if len(each.problems) > 3:
-            lines.append(f"    and {len(each.problems) - 3} more problems; --json has them")
+            lines.append(
+                f"    and {count(len(each.problems) - 3, 'more problem')}; --json has them"
+            )
     if len(discovery.sitemaps) > _SHOWN:
         lines.append(f"  and {len(discovery.sitemaps) - _SHOWN} more; --json has them all")
     return ["", render.styled("sitemaps", "bold"), *lines] if lines else []

@@ -348,4 +348,4 @@ class _Report:
         for (kind, why), number in self._reasons.most_common(_REASONS):
             yield f"  {number:,} {kind}: {why}"
         if len(self._reasons) > _REASONS:
-            yield f"  and {len(self._reasons) - _REASONS:,} other reasons"
+            yield f"  and {count(len(self._reasons) - _REASONS, 'other reason')}"

@@ -12,7 +12,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
-from manners._text import count, cut, duration
+from manners._text import count, cut, duration, minutes
 from manners.crawler.picture import charts, words
 from manners.crawler.picture.elements import Child, Element, element, its, style
 from manners.crawler.report import (
@@ -256,7 +256,7 @@ def _budget(report: Report) -> Element:
             budget.max_pages,
         ),
         meter(
-            f"{budget.minutes:.1f} of {budget.max_minutes:g} minutes",
+            f"{budget.minutes:.1f} of {minutes(budget.max_minutes)}",
             budget.minutes,
             budget.max_minutes,
         ),
