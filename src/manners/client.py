@@ -211,16 +211,14 @@ class AsyncClient:
             if is_page:
                 self._settle(way)
 
-    def pace_of(self, name: str) -> tuple[float, float]:
-        """The delay of a host, as far as it is known, and when it may be asked again."""
-        known = self._known.get(name)
-        delay = self._pace.gap(0.5) if known is None else known.gap(0.5)
-        return delay, self._gate.earliest(name)
+    def pace_of(self, name: str, draw: float = 0.5) -> tuple[float, float]:
+        """The delay of a host, as far as it is known, and when it may be asked again.
 
-    def least_delay_of(self, name: str) -> float:
-        """The shortest time from one request to the next that a host may see now."""
+        Delays are drawn: 0.0 is for the shortest that is possible now, 1.0 for the longest.
+        """
         known = self._known.get(name)
-        return self._pace.gap(0.0) if known is None else known.gap(0.0)
+        delay = self._pace.gap(draw) if known is None else known.gap(draw)
+        return delay, self._gate.earliest(name)
 
     def shut(self) -> None:
         """Let nothing more start, and turn away whoever waits; what is under way goes on."""
@@ -612,12 +610,12 @@ class Client:
         finally:
             portal.run(opened.leave())
 
-    def pace_of(self, name: str) -> tuple[float, float]:
+    def pace_of(self, name: str, draw: float = 0.5) -> tuple[float, float]:
         """The delay of a host, as far as it is known, and when it may be asked again."""
-        return portal.run(self._pace_of(name))
+        return portal.run(self._pace_of(name, draw))
 
-    async def _pace_of(self, name: str) -> tuple[float, float]:
-        return self._client.pace_of(name)
+    async def _pace_of(self, name: str, draw: float) -> tuple[float, float]:
+        return self._client.pace_of(name, draw)
 
     def shut(self) -> None:
         """Let nothing more start, and turn away whoever waits; what is under way goes on."""

@@ -294,7 +294,7 @@ class Worker:
             hop.started,
             hop.waited,
             hop.seconds,
-            self._client.least_delay_of(host(page.final_url)),
+            self._client.pace_of(host(page.final_url), 0.0)[0],
         )
 
     # Where it leads to.
@@ -376,7 +376,7 @@ class Worker:
                     hop.started,
                     hop.waited,
                     hop.seconds,
-                    self._client.least_delay_of(url.host),
+                    self._client.pace_of(url.host, 0.0)[0],
                     json.dumps(problems),
                 )
             )
