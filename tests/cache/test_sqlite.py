@@ -34,7 +34,7 @@ from tests.sizes import seed, size
 ROOT = Path(__file__).parents[2]
 STANDSTILL = 120
 """Seconds after which a process that stands still is ended; no promise depends on them."""
-BOUND = 1.5
+BOUND = 20.0
 """Seconds in which an answer is there that a file may delay by a quarter of one."""
 
 

@@ -42,7 +42,7 @@ from tests.contracts.test_cache_backends import InDict
 from tests.sizes import examples
 
 STORED = entry(A, body=BODY)
-BOUND = 1.5
+BOUND = 20.0
 """Seconds in which an answer is there that a backend may delay by a quarter of one."""
 
 

@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 KEY = f"manners:robots:{A}"
 STANDSTILL = 60
 """Seconds after which a test that stands still is ended; no promise depends on them."""
-BOUND = 1.5
+BOUND = 20.0
 """Seconds in which an answer is there that a server may delay by a quarter of one."""
 
 

@@ -845,7 +845,7 @@ def test_an_interruption_says_what_was_done(site: Site, tmp_path: Path, how: str
         assert process.stdout.readline().startswith(b"200 ")
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=10) == 130
+        assert process.wait(timeout=60) == 130
         again = f"manners get -o pages --resume {'URL…' if given else '< LIST'}"
         assert process.stderr.read().decode().splitlines() == [
             "1 fetched",

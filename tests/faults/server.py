@@ -175,7 +175,7 @@ class Site:
         for server in self._servers:
             await server.wait_closed()
 
-    async def emptied(self, seconds: float = 5.0) -> bool:
+    async def emptied(self, seconds: float = 30.0) -> bool:
         """Whether everybody has left, soon."""
         until = time.monotonic() + seconds
         while self.open and time.monotonic() < until:
@@ -230,11 +230,11 @@ def in_thread(site: Site) -> Iterator[Site]:
     thread = threading.Thread(target=loop.run_until_complete, args=(run(),), name="site")
     thread.start()
     try:
-        ready.wait(10)
+        assert ready.wait(60)
         yield site
     finally:
         loop.call_soon_threadsafe(done.set)
-        thread.join(10)
+        thread.join(60)
         loop.close()
 
 
