@@ -37,6 +37,7 @@ from tests.cache.test_robots_cache import (
     runs,
     turns,
 )
+from tests.client.apart import judged
 from tests.contracts.entries import START, entry
 from tests.contracts.test_cache_backends import InDict
 from tests.sizes import examples
@@ -295,15 +296,19 @@ async def test_a_healthy_backend_is_not_overrun() -> None:
 @runs
 async def test_time_does_not_run_while_a_question_waits_for_its_turn() -> None:
     """A backend that does one thing after the other, as a file does, is not down for it."""
-    seen, one = Seen(), asyncio.Lock()
+    one = asyncio.Lock()
 
     async def load(_: str) -> None:
         async with one:
-            await asyncio.sleep(0.003)
+            await asyncio.sleep(0.001)
 
-    seen.backend.load = load  # type: ignore[assignment]
-    await asyncio.gather(*(seen.tier.load(A) for _ in range(200)))
-    assert seen.reports == []
+    async def ask() -> list[str]:
+        seen = Seen()
+        seen.backend.load = load  # type: ignore[assignment]
+        await asyncio.gather(*(seen.tier.load(A) for _ in range(400)))
+        return seen.reports
+
+    assert await judged(ask) == []
 
 
 @runs

@@ -16,7 +16,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict
 from itertools import pairwise
@@ -29,6 +29,8 @@ ROOT = Path(__file__).parents[2]
 STANDSTILL = 120.0
 """Seconds after which a test has come to a standstill; none takes nearly as long."""
 BEAT = 0.005
+_TRIES, _STOOD_STILL = 10, 0.1
+"""How often work is done again during which the machine stood still for so many seconds."""
 AFTERMATH = 0.04
 """Seconds that it takes to catch up after a standstill, and to notice it."""
 ON_THE_WAY = 0.5
@@ -172,6 +174,21 @@ async def steady(standstills: list[Standstill]) -> AsyncIterator[None]:
     finally:
         watching.cancel()
         await asyncio.wait([watching])
+
+
+async def judged(work: Callable[[], Awaitable[list[str]]]) -> list[str]:
+    """What is wrong, where something has to be done in time: complaints, none when all is well.
+
+    If the loop stood still meanwhile, nobody knows who was late, and all is done again.
+    """
+    complaints: list[str] = []
+    for _ in range(_TRIES):
+        standstills: list[Standstill] = []
+        async with steady(standstills):
+            complaints = await work()
+        if not complaints or sum(lost for _, lost in standstills) < _STOOD_STILL:
+            break
+    return complaints
 
 
 async def _watch(standstills: list[Standstill]) -> None:

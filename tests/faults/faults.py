@@ -293,7 +293,7 @@ LOCATIONS = [
     Fault("redirect to silence", _then(b"/r", raw(after="silence")), Means.UNREACHABLE, requests=2),
     Fault("redirect to a reset", _then(b"/r", raw(after="reset")), Means.UNREACHABLE, requests=2),
     Fault("redirect to garbage", _then(b"/r", raw(b"\0" * 100)), Means.UNREACHABLE, requests=2),
-    Fault("Location of 8 kB", moved(b"/" + b"a" * 8_000), Means.UNAVAILABLE, requests=2),
+    Fault("Location of 8 kB", moved(b"/" + b"a" * 7_900), Means.UNAVAILABLE, requests=2),
     Fault("Location of 1 MB", moved(b"/" + b"a" * 1_000_000), Means.UNREACHABLE),
     Fault("two Locations", moved(b"/a", b"Location: /b"), Means.UNAVAILABLE, requests=2),
     Fault(

@@ -12,16 +12,13 @@ from manners.cache.site import Site as Known
 from manners.retrieval.outcome import Availability
 from manners.retrieval.profiles import Profile, get
 from manners.robots.verdict import Reason
-from tests.client.apart import Standstill, steady
+from tests.client.apart import judged
 from tests.faults.faults import Fault, Means
 from tests.faults.server import Site, by_address
 
 TOTAL = 0.8
 LATE = 1.0
 """Seconds that an answer may be late."""
-STOOD_STILL = 0.2
-"""Seconds in all: a machine that was away for so long may be the reason for any timeout."""
-TRIES = 10
 AT_ONCE = 16
 """Faults played side by side: more of them would wait for each other, not for the server."""
 
@@ -118,17 +115,9 @@ async def ask(cache: AsyncRobotsCache, fault: Fault, url: str) -> str | None:
 async def play(profile: Profile, family: list[Fault], times: int = 1) -> list[str]:
     """Play faults side by side, each on addresses of its own; what is wrong with the answers.
 
-    Server and client share a loop, and the client has less than a second. Where the loop stood
-    still, and something is wrong, nobody knows who was late: all is played again.
+    Server and client share a loop, and the client has less than a second.
     """
-    complaints: list[str] = []
-    for _ in range(TRIES):
-        standstills: list[Standstill] = []
-        async with steady(standstills):
-            complaints = await _play(profile, family, times)
-        if not complaints or sum(lost for _, lost in standstills) < STOOD_STILL:
-            break
-    return complaints
+    return await judged(lambda: _play(profile, family, times))
 
 
 async def _play(profile: Profile, family: list[Fault], times: int) -> list[str]:
