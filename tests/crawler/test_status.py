@@ -14,7 +14,7 @@ import pytest
 
 from manners.crawler.crawl import Crawl
 from manners.crawler.frontier import Answer, Finished, Frontier, Named
-from manners.crawler.status import KILLED, RUNNING, Blocked, Status, status_of
+from manners.crawler.status import KILLED, RUNNING, Blocked, Status, crawls_of, status_of
 from manners.errors import StoreError
 from manners.evidence.store import EvidenceStore
 from tests.client.asking import run, settings, slow, to
@@ -178,6 +178,38 @@ def test_the_last_crawl_is_told_or_any_other(store: EvidenceStore) -> None:
     assert status_of(store, first).start == f"{SITE}/1"
     with pytest.raises(StoreError, match="there is no crawl 99 in it"):
         status_of(store, 99)
+
+
+def test_all_crawls_are_listed_and_the_last_is_unfinished_or_not(store: EvidenceStore) -> None:
+    """With what came of each; who reads needs no right to write."""
+
+    async def main() -> None:
+        await frontier.add([link("/a"), link("/moved"), link("/gone"), link("/no"), link("/left")])
+        assert Frontier.unfinished(store) == 0  # nothing was asked for
+        await finish(
+            frontier,
+            a=("done", "", 200),
+            moved=("done", "redirect", 301),
+            gone=("failed", "status 500", 500),
+            no=("blocked", "rule-matched", None),
+        )
+
+    first, discovered = Frontier.begin(store, [f"{SITE}/"]), Frontier.begin(store, ["x"])
+    frontier = Frontier(store, Frontier.begin(store, [f"{SITE}/2"]))
+
+    def forget(connection: Any, items: Any) -> Any:
+        connection.exec_driver_sql(f"UPDATE crawls SET command = 'x' WHERE id = {discovered}")
+        return items
+
+    store.write_blocking(forget, None)
+    asyncio.run(main())
+    assert Frontier.unfinished(store) == frontier.crawl
+    place = store._database.engine.url.render_as_string(hide_password=False)
+    with EvidenceStore(place, readonly=True) as reader:
+        one, two = crawls_of(reader)
+    assert (one.crawl, one.start, one.ended, one.left) == (first, f"{SITE}/", KILLED, 0)
+    assert two[:2] == (frontier.crawl, f"{SITE}/2")
+    assert (two.fetched, two.failed, two.blocked, two.left, two.unread) == (1, 1, 1, 1, 0)
 
 
 def test_an_empty_crawl_has_a_status(store: EvidenceStore) -> None:
