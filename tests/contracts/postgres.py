@@ -15,6 +15,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -89,10 +90,29 @@ class Postgres:
     def kill(self) -> None:
         """End the server at once, as a crash would."""
         if self._process is not None:
-            self._process.send_signal(signal.SIGCONT)
+            self.go_on()
             self._process.send_signal(signal.SIGQUIT)
             self._process.wait()
             self._process = None
+
+    def stop(self) -> None:
+        """Let the server stand still, with all its processes: nothing is answered."""
+        assert self._process is not None
+        os.kill(self._process.pid, signal.SIGSTOP)  # first, so that no more are started
+        self._signal_children(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let the server go on after `stop`."""
+        assert self._process is not None
+        self._signal_children(signal.SIGCONT)
+        os.kill(self._process.pid, signal.SIGCONT)
+
+    def _signal_children(self, what: signal.Signals) -> None:
+        assert self._process is not None
+        pid = self._process.pid
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            with suppress(ProcessLookupError):
+                os.kill(int(child), what)
 
     def url(self, name: str = "postgres") -> str:
         """Where a database is."""

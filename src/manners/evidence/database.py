@@ -349,7 +349,7 @@ def _engine(url: sqlalchemy.URL, readonly: bool, timeout: float) -> Engine:
         def _(connection: Any, _: object) -> None:
             connection.autocommit = True
             connection.execute(postgres.session(timeout))
-            connection.autocommit = False
+            connection.autocommit, connection.is_ready = False, True
 
         return engine
     if readonly:

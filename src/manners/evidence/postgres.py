@@ -22,6 +22,8 @@ class Connection(psycopg.Connection[Any]):
     """A connection that is closed when the server does not answer within `timeout` seconds."""
 
     timeout: float
+    is_ready = False
+    """Whether the session is set up; until then nobody else closes it when something fails."""
 
     @classmethod
     def connect(cls, *arguments: Any, **options: Any) -> Self:
@@ -38,8 +40,9 @@ class Connection(psycopg.Connection[Any]):
         until = time.monotonic() + self.timeout
         try:
             return super().wait(_limited(gen, until), *arguments, **options)
-        except Unanswered:
-            self.close()
+        except BaseException as error:
+            if isinstance(error, Unanswered) or not self.is_ready:
+                self.close()
             raise
 
 
@@ -82,12 +85,14 @@ def options(timeout: float) -> dict[str, str]:
 
 def session(timeout: float) -> str:
     """What the server is told when a connection is new."""
-    statement, idle = max(1, int(timeout * 900)), int(max(10.0, 2 * timeout) * 1000)
+    # Shorter than what is waited here, so that the server can say what it was.
+    lock, statement = max(1, int(timeout * 800)), max(1, int(timeout * 900))
+    idle = int(max(10.0, 2 * timeout) * 1000)
     return (
         # Every commit is on the disk when it returns, whatever the server does by default.
         "SET synchronous_commit TO on;"
         f"SET statement_timeout TO {statement};"
-        f"SET lock_timeout TO {statement};"
+        f"SET lock_timeout TO {lock};"
         # Whoever stands still in the middle of writing does not keep everybody else from it.
         f"SET idle_in_transaction_session_timeout TO {idle}"
     )
