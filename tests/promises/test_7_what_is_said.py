@@ -270,6 +270,17 @@ def test_explain_retrieves_where_no_file_is_given(run: Run, server: Site) -> Non
     assert "unavailable (404)" in ran.lines[-1]
 
 
+def test_explain_heeds_settings_as_check_does(run: Run) -> None:
+    """What the user excludes is explained as such, with a file at hand, too."""
+    Path("manners.toml").write_text('exclude = ["/admin"]\n')
+    Path("robots.txt").write_bytes(ROBOTS)
+    ran = run("explain", "--robots", "robots.txt", "/admin/1")
+    assert (ran.code, ran.lines[-1].split()) == (
+        1,
+        ["disallowed", "/admin/1", "excluded:", "/admin"],
+    )
+
+
 def test_robots_shows_crawl_delay_and_all_other_directives(run: Run, server: Site) -> None:
     """In text and in JSON, each with its line."""
     ran = run("robots", server.url())

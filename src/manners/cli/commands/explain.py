@@ -58,7 +58,6 @@ def command(
     Without --robots, the site's own robots.txt is retrieved. Exit code 0 when the URL is allowed, 1
     when it is not.
     """
-    names = agent or ["*"]
     live: dict[str, Any] = {
         "profile": profile,
         "like": like,
@@ -67,18 +66,19 @@ def command(
         "user_agent": user_agent,
         "cache": cache,
     }
+    others: dict[str, Any] = {"config": config, "log_level": log_level, "log_format": log_format}
     if robots is not None:
         inputs.refuse_live(live)
-        policy = _policy(inputs.read_robots(robots, dialect or DEFAULT), names)
-        shown = "standard input" if robots == "-" else robots
-        return _explain(policy, policy.check(url), shown, json)
-    settings = inputs.load_settings(
-        config, dialect=dialect, log_level=log_level, log_format=log_format, **live
-    )
-    ruled = settings.rulings.check(url)
-    if ruled is not None:  # before any site is asked
+        if not inputs.has_settings(**others):  # then the settings' library is not needed either
+            return _at_hand(url, robots, dialect or DEFAULT, agent or ["*"], json)
+    settings = inputs.load_settings(dialect=dialect, **live, **others)
+    names, rulings = agent or [settings.agent], settings.rulings
+    ruled = rulings.check(url) if robots is None else rulings.excludes(url)
+    if ruled is not None:  # before any site, or file, is asked
         print(render.as_json({"verdict": ruled.to_dict()}) if json else _verdict(ruled))
         return 0 if ruled else 1
+    if robots is not None:
+        return _at_hand(url, robots, settings.dialect, names, json)
     from manners._portal import portal
 
     retrieving = inputs.open_cache(settings)
@@ -91,6 +91,12 @@ def command(
     verdict = site.check(url, names)
     inputs.Warnings().about(verdict)
     return _explain(_policy(site.robots, names), verdict, site.outcome.url, json)
+
+
+def _at_hand(url: str, source: str, dialect: str, agents: list[str], json: bool) -> int:
+    policy = _policy(inputs.read_robots(source, dialect), agents)
+    shown = "standard input" if source == "-" else source
+    return _explain(policy, policy.check(url), shown, json)
 
 
 def _policy(robots: Robots, agents: list[str]) -> Policy:
