@@ -476,6 +476,7 @@ def test_politeness_is_shared_by_a_server(
 ) -> None:
     """While it is away nothing is asked, and there is a word about it; then the crawl goes on."""
     monkeypatch.setattr("manners.crawler.crawl._LATER", 0.1)
+    monkeypatch.setenv("MANNERS_SERVER_TIMEOUT", "1")  # less than the server stands still
     folder = tmp_path / "valkey"
     folder.mkdir()
     server = Valkey(folder)
