@@ -202,7 +202,9 @@ class Gate:
                     continue
                 taken = await self._take(line, host, apart)
                 if isinstance(taken, Lease):
-                    if await self._starts(line, taken, apart, tells):
+                    if self._starts(line, taken, apart, tells) or await self._starts_late(
+                        line, taken
+                    ):
                         return taken
                     now = self._clock()
                     continue
@@ -250,7 +252,9 @@ class Gate:
 
     async def leave(self, lease: Lease) -> None:
         """Give a slot back."""
-        self.left(lease)
+        line = self._lines.get(lease.host)
+        if line is not None and line.is_unsent:
+            self.left(lease)
         try:
             await self._backend.release(lease)
         finally:
@@ -321,18 +325,20 @@ class Gate:
                 self._places.leave()
         return taken
 
-    async def _starts(self, line: _Line, lease: Lease, apart: float, tells: bool) -> bool:
-        """Whether a slot that was taken is a start; if not, it is given back."""
+    def _starts(self, line: _Line, lease: Lease, apart: float, tells: bool) -> bool:
+        """Whether a slot that was taken is a start at once."""
         now = self._clock()
         line.running, line.gap, line.latest = line.running + 1, -1.0, lease
         line.apart, line.earliest = apart, now + apart + line.grace
         line.is_unsent = tells and apart > 0
+        # Without grace, nobody else has counted with this start while it was being taken.
+        return not self._is_closed and (tells or line.grace == 0 or now <= line.leave_by)
+
+    async def _starts_late(self, line: _Line, lease: Lease) -> bool:
+        """Whether it is one now; if not, it is given back."""
         starts = False
         try:
-            # Without grace, nobody else has counted with this start while it was being taken.
-            if not self._is_closed:
-                is_in_time = tells or line.grace == 0 or now <= line.leave_by
-                starts = is_in_time or await self._departs(line, lease)
+            starts = not self._is_closed and await self._departs(line, lease)
         finally:
             if not starts:
                 await self.leave(lease)
@@ -354,7 +360,7 @@ class Gate:
     async def _begin(self, line: _Line, host: str, apart: float) -> Lease | float:
         """A slot, for a start that is reserved now if none is."""
         backend, asked = self._backend, self._clock()
-        is_far = self._begins is not None and apart > 0
+        is_far = apart > 0 and self._begins is not None
         line.grace = grace(apart, self._answer_time) if is_far else 0.0
         line.leave_by, delay = asked + line.grace, apart + line.grace
         taken: Lease | float
