@@ -2,6 +2,7 @@
 
 import re
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]").search
 _ESCAPED_BYTE = re.compile(rb"\xed([\xb2\xb3])([\x80-\xbf])")
 
 
@@ -100,3 +101,18 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def header_problem(text: str) -> str:
+    r"""Why a text cannot stand in a header; empty when it can.
+
+    A line break begins another header, and other control characters are read differently by
+    different servers.
+
+    >>> header_problem("MyBot/1.0"), header_problem("a\r\nX: y")
+    ('', "has a control character ('\\r'), and none can be sent in a header")
+    """
+    found = _CONTROL(text)
+    return (
+        f"has a control character ({found[0]!a}), and none can be sent in a header" if found else ""
+    )

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TypeVar
 from urllib.parse import SplitResult, urlsplit
 
+from manners._secrets import hidden_in, secrets_of, without_login
 from manners.errors import MissingExtra, StoreError
 
 _T = TypeVar("_T")
@@ -56,9 +57,9 @@ class Server:
             raise StoreError(hidden, "has an option that there is not") from None
         except ValueError:
             raise StoreError(hidden, "not a URL of a server") from None
-        self.place = without_password(url)
+        self.place, self._url = without_login(url), url
         """The URL as it may be shown."""
-        self._has_password = parts.password is not None
+        self._has_password = bool(secrets_of(url))
         self.redis = Redis.from_pool(pool)
 
     async def answer(self, question: Awaitable[_T]) -> _T:
@@ -91,17 +92,7 @@ class Server:
             return f"Timeout: no answer within {self._timeout:g} s (server_timeout)"
         if isinstance(error, self._refused) and not self._has_password:
             return "it wants a password: valkey://:password@host:port/database"
-        return str(error) or type(error).__name__
-
-
-def without_password(url: str) -> str:
-    """The URL of a server as it may be shown and kept.
-
-    >>> without_password("valkey://name:secret@example.com:6379/0")
-    'valkey://example.com:6379/0'
-    """
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        return hidden_in(str(error), self._url) or type(error).__name__
 
 
 def _problem(parts: SplitResult) -> str:

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from manners import logs
 from manners._portal import portal
-from manners.cache.robots import AsyncRobotsCache, RobotsCache, default_user_agent
+from manners._text import header_problem
+from manners.cache.robots import AsyncRobotsCache, RobotsCache
 from manners.cache.site import Site
 from manners.errors import Broken, ClientClosed, Disallowed, HostDeferred, SlotLost
+from manners.identity import Identity
 from manners.net.http import Http, Stream
 from manners.net.messages import Get, Response, Unreachable
 from manners.page import Page, Way
@@ -39,11 +41,11 @@ _NONE: Mapping[str, str] = {}
 class AsyncClient:
     """Fetches pages politely, for async code: asks robots.txt, waits its turn, follows redirects.
 
-    `agent` decides verdicts; given here, it is also what requests introduce themselves as, unless
-    `user_agent` says otherwise. Settings may be given as keywords, too. `budget` limits pages and
-    minutes; without one there is no limit. `politeness` is where start times and slots are shared
-    with others: an object, or `valkey://…`. `on_decision` is told every verdict that a request
-    depends on.
+    `agent` is sent as User-Agent, and robots.txt files are read for it; without one the client is
+    `manners`. `user_agent` is for sending something else. Settings may be given as keywords, too.
+    `budget` limits pages and minutes; without one there is no limit. `politeness` is where start
+    times and slots are shared with others: an object, or `valkey://…`. `on_decision` is told every
+    verdict that a request depends on.
 
         async with AsyncClient(agent="MyBot/1.0 (+https://example.com/bot)") as client:
             page = await client.get("https://example.com/")
@@ -62,7 +64,11 @@ class AsyncClient:
         **changes: Any,
     ) -> None:
         self.settings = _settings(agent, settings or Settings(), changes)
-        self.agent, self.budget = self.settings.agent, budget
+        self.identity, self.budget = self.settings.identity, budget
+        """Who decides, and what is sent."""
+        self.agent = self.identity.agent
+        if not self.identity.is_one:
+            logs.warned(_differs(self.identity))
         self._on_decision, self._draw = on_decision, draw
         self._is_closed = False
         its = self.settings
@@ -76,7 +82,7 @@ class AsyncClient:
             its.page_total_timeout,
         )
         self._http = Http(
-            user_agent=self.settings.user_agent or default_user_agent(),
+            user_agent=self.identity.user_agent,
             allow_private=self.settings.allow_private,
             proxy=self.settings.proxy,
             ca_file=self.settings.ca_file,
@@ -123,7 +129,13 @@ class AsyncClient:
             evidence = EvidenceStore(evidence, timeout=self.settings.server_timeout)
         self.evidence, its = evidence, self.settings
         self._clerk = Clerk(
-            self.agent, its.retrieval, its.dialect, engine(), its.include, its.redact_query
+            self.agent,
+            its.retrieval,
+            its.dialect,
+            engine(),
+            its.include,
+            its.redact_query,
+            self.identity.user_agent,
         )
 
     async def check(self, url: str) -> Verdict:
@@ -492,6 +504,14 @@ def _settings(agent: str | None, settings: Settings, changes: dict[str, Any]) ->
     return settings.for_agent(agent).but(**changes)
 
 
+def _differs(who: Identity) -> str:
+    return (
+        f"robots.txt files are read for {who.agent!r}, and requests are sent as"
+        f" {who.user_agent!r}: sites cannot tell whom their rules are for. Name the agent alone to"
+        " send it"
+    )
+
+
 def _conditions(url: str, since: Page) -> dict[str, str]:
     """The headers that ask for a page only if it is not as it was (RFC 9110 section 13.1)."""
     if since.url != without_credentials(url):
@@ -512,8 +532,8 @@ def _checked(headers: Mapping[str, str]) -> Mapping[str, str]:
                 raise ValueError("the header Host would ask another site than was checked")
             case "user-agent":
                 raise ValueError("the header User-Agent is a setting: user_agent")
-        if not {"\r", "\n", "\0"}.isdisjoint(name + value):
-            raise ValueError(f"the header {name[:100]!r} has a line break, or a NUL, in it")
+        if problem := header_problem(name) or header_problem(value):
+            raise ValueError(f"the header {name[:100]!r} {problem}")
     return headers
 
 

@@ -40,6 +40,13 @@ class MannersError(Exception):
         Exception.__init__(self, *args)
 
 
+def _shown(place: str) -> str:
+    """A place as an error may show it."""
+    from manners._secrets import without_secrets
+
+    return without_secrets(place)
+
+
 class InvalidURL(MannersError, ValueError):
     """A URL that has no origin a request could go to.
 
@@ -66,6 +73,7 @@ class UnknownName(MannersError, LookupError):
     """
 
     def __init__(self, family: str, name: str, known: Iterable[str]) -> None:
+        name = _shown(name)
         super().__init__(family, name, tuple(known))
         self.family, self.name, self.known = family, name, tuple(known)
 
@@ -120,6 +128,7 @@ class StoreError(MannersError):
     """
 
     def __init__(self, place: str, problem: str) -> None:
+        place = _shown(place)
         super().__init__(place, problem)
         self.place, self.problem = place, problem
 
@@ -146,6 +155,7 @@ class PolitenessError(MannersError):
     """
 
     def __init__(self, place: str, problem: str) -> None:
+        place = _shown(place)
         super().__init__(place, problem)
         self.place, self.problem = place, problem
 

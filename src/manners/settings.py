@@ -2,27 +2,30 @@
 
     option                       what the caller passes
     MANNERS_…                    MANNERS_MAX_PAGES=50
-    MAX_PAGES, …                 the names of older documents: see `OLD_NAMES`
-    manners.toml, or scan.yml    the file named, else ./manners.toml where there is one
+    MAX_PAGES, …                 with like = "audit" only: the names of that system's document
+    manners.toml, or scan.yml    the file named, else ./manners.toml where there is one; below a
+                                 scan.yml the manners.toml beside it
     default
 
 Nothing else in this package reads the environment or a file of settings.
 """
 
 import json
+import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, NoReturn, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NoReturn, get_args
 
 from manners import logs
-from manners._text import printable
-from manners._valkey import without_password
+from manners._secrets import without_login, without_secrets
+from manners._text import header_problem, printable
 from manners.errors import MannersError, MissingExtra
 from manners.exclusions import Exclusions, Rulings, refuse_useless
+from manners.identity import Identity, identity
 from manners.politeness.budget import Budget
 from manners.politeness.schedule import Pace
 from manners.retrieval import profiles
@@ -35,6 +38,11 @@ try:
 except ModuleNotFoundError:
     raise MissingExtra("msgspec", "crawl") from None
 
+if TYPE_CHECKING:
+    from msgspec import StructMeta as _StructMeta
+else:
+    _StructMeta = type(msgspec.Struct)
+
 FILE = Path("manners.toml")
 PREFIX = "MANNERS_"
 _NOT_SETTINGS = ("MANNERS_PURE", "MANNERS_CFLAGS")  # of the engine and its build
@@ -42,6 +50,8 @@ _OF_ONE_RUN = (
     *("store", "cache", "proxy", "ca_file"),
     *("log_level", "log_format", "log_matches", "server_timeout"),
 )
+_ADDRESSES = ("proxy", "cache", "politeness", "store")
+"""Settings that may hold a password."""
 _MAX_FILE = 1024 * 1024
 _MAX_NAME, _MAX_PROBLEM = 100, 2000
 
@@ -83,7 +93,18 @@ def _about(*names: str) -> Iterator[None]:
         raise SettingsError(", ".join(names), str(error)) from None
 
 
-class _Checked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Named(_StructMeta):
+    """Makes structs: an unknown keyword is an error that names the nearest known one."""
+
+    def __call__(self, *values: Any, **named: Any) -> Any:
+        known = _types(self)
+        for name in named:
+            if name not in known:
+                _refuse(name, known, "keyword")
+        return super().__call__(*values, **_with_system(named))
+
+
+class _Checked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, metaclass=_Named):
     """Values that fit their types, whoever made them."""
 
     def __post_init__(self) -> None:
@@ -94,7 +115,7 @@ class _Checked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @cache
-def _types(kind: type[_Checked]) -> dict[str, Any]:
+def _types(kind: type) -> dict[str, Any]:
     """What a struct has, and of which type each is."""
     return {field.name: field.type for field in msgspec.structs.fields(kind)}
 
@@ -103,9 +124,19 @@ def _fitted(value: Any, kind: Any, strict: bool = True) -> Any:
     try:
         return msgspec.convert(value, kind, strict=strict)
     except msgspec.ValidationError as error:
+        if _is_endless(value):
+            raise ValueError(f"a finite number is needed, not {value}") from None
         choices = [one for each in (kind, *get_args(kind)) for one in get_args(each)]
         names = [repr(one) for one in choices if isinstance(one, str)]
         raise ValueError(f"{error}; there are: {', '.join(names)}" if names else error) from None
+
+
+def _is_endless(value: object) -> bool:
+    """Whether a value is a number that is none, such as nan, or infinite; as text, too."""
+    try:
+        return not isinstance(value, bool) and not math.isfinite(float(value))  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 class Host(_Checked, frozen=True):
@@ -128,13 +159,15 @@ class Settings(_Checked, frozen=True, kw_only=True):
     'google'
     """
 
-    # Who asks.
-    agent: str = "*"
-    """Whose verdict: the name by which robots.txt files address the crawler."""
+    # Who asks: see `identity`.
+    agent: str | None = None
+    """Who it is that asks: sent as User-Agent, and robots.txt files are read for it."""
     user_agent: str | None = None
-    """What requests introduce themselves as; None is this package and its version."""
+    """What is sent as User-Agent, where that is not the agent."""
 
     # What robots.txt means.
+    like: str | None = None
+    """A system to behave like: its dialect and profile, and what else belongs to it."""
     dialect: str = dialects.DEFAULT
     """How a file is read."""
     profile: str = profiles.DEFAULT
@@ -269,9 +302,14 @@ class Settings(_Checked, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        sent = self.user_agent
-        if sent is not None and not (sent.isascii() and sent.isprintable() and sent.strip()):
-            raise SettingsError("user_agent", "not a line of printable ASCII")
+        for name in ("agent", "user_agent"):
+            with _about(name):
+                _check_name(
+                    getattr(self, name), is_sent=name == "user_agent" or not self.user_agent
+                )
+        if self.like is not None:
+            with _about("like"):
+                dialects.get(self.like)
         with _about("dialect"):
             dialects.get(self.dialect)
         with _about("profile"):
@@ -318,7 +356,7 @@ class Settings(_Checked, frozen=True, kw_only=True):
         for name in changes:
             if name not in _types(Settings):
                 _refuse(name, _types(Settings), "keyword")
-        return msgspec.structs.replace(self, **changes)
+        return msgspec.structs.replace(self, **_with_system(changes, self))
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as plain values, ready for JSON.
@@ -345,21 +383,43 @@ class Settings(_Checked, frozen=True, kw_only=True):
             if value != default[name] and name not in _OF_ONE_RUN
         }
         if self.politeness is not None:
-            changed["politeness"] = without_password(self.politeness)
+            changed["politeness"] = without_login(self.politeness)
         return changed
 
-    def for_agent(self, agent: str | None) -> "Settings":
-        """The same settings for an agent, by whose name requests introduce themselves, too.
+    def shown(self) -> dict[str, Any]:
+        """The settings as plain values, without secrets: as they may be printed.
 
-        >>> its = Settings().for_agent("MyBot/1.0")
-        >>> its.agent, its.user_agent
-        ('MyBot/1.0', 'MyBot/1.0')
+        >>> Settings(store="postgresql://me:secret@example.com/db").shown()["store"]
+        'postgresql://me:***@example.com/db'
         """
-        if agent is None:
-            return self
-        return self.but(
-            agent=agent, user_agent=self.user_agent or (agent if agent != "*" else None)
-        )
+        hidden = {name: getattr(self, name) for name in _ADDRESSES}
+        return self.to_dict() | {
+            name: None if place is None else without_secrets(place)
+            for name, place in hidden.items()
+        }
+
+    def __repr__(self) -> str:
+        """What is not as by default, without secrets."""
+        default, shown = Settings().shown(), self.shown()
+        changed = (f"{name}={shown[name]!r}" for name in shown if shown[name] != default[name])
+        return f"Settings({', '.join(changed)})"
+
+    def for_agent(self, agent: str | None) -> "Settings":
+        """The same settings for an agent; None is the agent that they have.
+
+        >>> Settings().for_agent("MyBot/1.0").identity.user_agent
+        'MyBot/1.0'
+        """
+        return self if agent is None else self.but(agent=agent)
+
+    @property
+    def identity(self) -> Identity:
+        """Who decides, and what is sent: `manners` and its version where nobody is named.
+
+        >>> Settings(agent="MyBot/1.0 (+https://example.com/bot)").identity.user_agent
+        'MyBot/1.0 (+https://example.com/bot)'
+        """
+        return identity(self.agent, self.user_agent)
 
     @property
     def retrieval(self) -> Profile:
@@ -417,6 +477,18 @@ class Settings(_Checked, frozen=True, kw_only=True):
         return own.respect_robots
 
 
+def _check_name(name: str | None, is_sent: bool) -> None:
+    """Refuse what cannot be a name, or cannot be sent as one."""
+    if name is None:
+        return
+    if problem := header_problem(name):
+        raise ValueError(problem)
+    if not name.strip():
+        raise ValueError("is empty: name the agent, or leave it out")
+    if is_sent and not name.isascii():
+        raise ValueError("only ASCII can be sent as User-Agent")
+
+
 def _by_name(hosts: Mapping[str, Host]) -> dict[str, Host]:
     """The hosts under the names that URLs have them by: in lower case, in ASCII."""
     named: dict[str, Host] = {}
@@ -456,14 +528,32 @@ def load(
 
     An option that is None was not given.
 
-    >>> load(environment={"MAX_PAGES": "7"}).sources["max_pages"]
+    >>> load(environment={"MANNERS_LIKE": "audit", "MAX_PAGES": "7"}).sources["max_pages"]
     'environment: MAX_PAGES'
     """
     around = os.environ if environment is None else environment
+    layers = [
+        {name: each._replace(value=_converted(name, each)) for name, each in layer}
+        for layer in (*_files(config), _own_names(around), _options(options or {}))
+    ]
+    like = next((layer["like"] for layer in reversed(layers) if "like" in layer), None)
+    system = _system(None if like is None else like.value)
+    own_names = {
+        name: each._replace(value=_converted(name, each))
+        for name, each in _names_of(system, around)
+    }
+    layers.insert(-2, own_names)  # below MANNERS_…
     found: dict[str, Found] = {}
-    for layer in (_file(config), _old_names(around), _own_names(around), _options(options or {})):
-        for name, each in layer:
-            found[name] = each._replace(value=_converted(name, each))
+    for layer in layers:
+        if "like" in layer:  # what is said in the same place beats it
+            chosen = layer["like"]
+            found |= {
+                name: Found(value, chosen.source)
+                for name, value in _dialect_of(chosen.value).items()
+            }
+        found |= layer
+    if like is not None and system.agent and not found.keys() & {"agent", "user_agent"}:
+        found["agent"] = Found(system.agent, like.source)
     try:
         settings = Settings(**{name: each.value for name, each in found.items()})
     except SettingsError as error:  # about some settings; whoever reads it wants to know the place
@@ -485,10 +575,13 @@ def _converted(name: str, found: Found) -> Any:
         if found.is_text and known[name] == tuple[str, ...]:  # JSON, or simply with commas
             is_json = value.lstrip().startswith("[")
             value = json.loads(value) if is_json else _parts(value)
-        return _fitted(value, known[name], strict=not found.is_text)
+        made = _fitted(value, known[name], strict=not found.is_text)
+        if name == "like":  # the next thing is to look it up
+            dialects.get(made)
+        return made
     except SettingsError:
         raise
-    except (ValueError, RecursionError) as error:
+    except (ValueError, RecursionError, MannersError) as error:
         raise SettingsError(found.source, f"{name}: {error}") from None
 
 
@@ -522,18 +615,61 @@ def _refuse(name: object, known: Iterable[str], source: str, place: str = "") ->
     raise SettingsError(source, f"no setting {written!r}{place}; {hint}")
 
 
+# The systems that this package can behave like.
+
+
+class System(NamedTuple):
+    """What belongs to a system besides its dialect and its profile."""
+
+    like: str
+    """Its name, which is that of its dialect."""
+    agent: str | None = None
+    """Who it is, where nobody is named."""
+    names: Mapping[str, tuple[str, ...]] = {}
+    """Environment variables of its document, and what each sets here."""
+
+
+# Such names stand in many environments, and mean something else there.
+AUDIT = System(
+    "audit",
+    names={
+        "MAX_PAGES": ("max_pages",),
+        "MAX_SCAN_TIME_MINUTES": ("max_minutes",),
+        "USER_AGENT": ("agent", "user_agent"),
+    },
+)
+SCANNER = System("scanner", agent="WebKillerAI")
+_SYSTEMS = {each.like: each for each in (AUDIT, SCANNER)}
+
+
+def _system(like: Any) -> System:
+    return _SYSTEMS.get(str(like), System(str(like)))
+
+
+def _dialect_of(like: Any) -> dict[str, str]:
+    """The dialect and the profile of a system."""
+    with _about("like"):
+        return {"dialect": str(like), "profile": dialects.get(str(like)).profile}
+
+
+def _with_system(named: dict[str, Any], base: Settings | None = None) -> dict[str, Any]:
+    """Settings that are named together, with those that `like` brings; what is named beats it."""
+    like = named.get("like")
+    if like is None:
+        return named
+    made = _dialect_of(like) | named
+    agent = _system(like).agent
+    is_named = named.get("agent") or named.get("user_agent")
+    if agent and not is_named and not (base and (base.agent or base.user_agent)):
+        made["agent"] = agent
+    return made
+
+
 # Where values come from.
 
 Layer = Iterator[tuple[str, Found]]
 
-OLD_NAMES = {
-    "MAX_PAGES": ("max_pages",),
-    "MAX_SCAN_TIME_MINUTES": ("max_minutes",),
-    "USER_AGENT": ("agent", "user_agent"),
-}
-"""Environment variables of an older document, and what each sets here."""
-
-# Two tables of the same document, and what is set by each key.
+# Two tables of the audit's document, and what is set by each key.
 _OLD_TABLES = {
     "concurrencyConfig": {
         "maxConcurrent": "concurrency",
@@ -563,16 +699,26 @@ def _own_names(environment: Mapping[str, str]) -> Layer:
             yield name, Found(value, source, is_text=True)
 
 
-def _old_names(environment: Mapping[str, str]) -> Layer:
-    for variable, names in OLD_NAMES.items():
+def _names_of(system: System, environment: Mapping[str, str]) -> Layer:
+    for variable, names in system.names.items():
         for name in names if variable in environment else ():
             yield name, Found(environment[variable], f"environment: {variable}", is_text=True)
 
 
-def _file(config: Path | str | None) -> Layer:
-    path = FILE if config is None else Path(config)
-    if config is None and not path.is_file():
-        return
+def _files(config: Path | str | None) -> list[Layer]:
+    """What the files say, the lowest first."""
+    if config is None:
+        return [_file(FILE)] if FILE.is_file() else []
+    path = Path(config)
+    beside = path.with_name(FILE.name) if _is_yaml(path) else path
+    return [_file(beside), _file(path)] if beside != path and beside.is_file() else [_file(path)]
+
+
+def _is_yaml(path: Path) -> bool:
+    return path.suffix.lower() in (".yml", ".yaml")
+
+
+def _file(path: Path) -> Layer:
     source = str(path)
     try:
         with path.open("rb") as file:
@@ -582,7 +728,7 @@ def _file(config: Path | str | None) -> Layer:
         raise SettingsError(source, f"cannot be read: {problem}") from None
     if len(data) > _MAX_FILE:
         raise SettingsError(source, f"has more than {_MAX_FILE:,} bytes")
-    if path.suffix.lower() in (".yml", ".yaml"):
+    if _is_yaml(path):
         yield from _scan_yml(_yaml(data, source), source)
     else:
         yield from _toml(data, source)
@@ -614,16 +760,16 @@ _SCAN_KEYS = {
     "robotsFailTtlMinutes": ("retry_minutes",),
     "robotsMaxRedirects": ("max_redirects",),
     "robotsTimeoutMs": ("read_timeout", "connect_timeout"),
-    "robotsUa": ("agent",),
+    "robotsUa": ("agent", "user_agent"),
     "robotsFallbackAllowAll": ("unreachable",),
 }
 _SCAN_CONNECT = 2.0
 
 
 def _scan_yml(content: dict[str, Any], source: str) -> Layer:
-    yield "dialect", Found("scanner", source)
-    yield "profile", Found("open", source)
-    yield "agent", Found("WebKillerAI", source)
+    yield "like", Found(SCANNER.like, source)
+    for name in _SCAN_KEYS["robotsUa"]:
+        yield name, Found(SCANNER.agent, source)
     for key, value in content.items():
         match key:
             case "excludePaths":
@@ -645,6 +791,8 @@ def _crawler(content: Any, source: str) -> Layer:
             if not isinstance(value, bool):
                 raise SettingsError(place, "true or false is needed")
             value = "allow" if value else "disallow"
+        elif key == "robotsUa" and value is None:
+            raise SettingsError(place, "the name of an agent is needed")
         for name in _SCAN_KEYS[key]:
             is_connect = name == "connect_timeout"
             yield name, Found(min(value, _SCAN_CONNECT) if is_connect else value, place)

@@ -372,17 +372,18 @@ def test_answers_come_while_urls_are_still_being_written(site: Site) -> None:
 # What is sent.
 
 
-def test_the_agent_decides_and_the_user_agent_is_sent(run: Run, site: Site) -> None:
-    """By default the package introduces itself, whoever the verdict is for."""
+def test_who_decides_is_who_is_sent(run: Run, site: Site) -> None:
+    """With pages and with robots.txt files: the agent, or the package where nobody is named."""
     url = site.url(path="/seen")
-    assert re.fullmatch(
-        r"manners/[\d.]+", json.loads(run(url, "--agent", "MyBot").raw)["user-agent"]
-    )
-    assert json.loads(run(url, "--user-agent", "Me/1 (+x)").raw)["user-agent"] == "Me/1 (+x)"
-    assert {visit.headers["user-agent"].partition("/")[0] for visit in site.log} == {
-        "manners",
-        "Me",
-    }
+
+    def seen(*arguments: str) -> str:
+        return str(json.loads(run(url, *arguments).raw)["user-agent"])
+
+    assert re.fullmatch(r"manners/[\d.]+ \(\+https://\S+\)", seen())
+    assert seen("--agent", "MyBot") == "MyBot"
+    assert seen("--user-agent", "Me/1 (+x)") == "Me/1 (+x)"
+    sent = [visit.headers["user-agent"].partition("/")[0] for visit in site.log]
+    assert sent == ["manners", "manners", "MyBot", "MyBot", "Me", "Me"]
 
 
 def test_headers_are_sent_with_pages_only(run: Run, site: Site) -> None:

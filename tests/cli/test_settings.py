@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from manners.cli import main
-from manners.settings import OLD_NAMES, Settings, load
+from manners.settings import AUDIT, Settings, load
 
 ROBOTS = """\
 User-agent: *
@@ -37,7 +37,7 @@ def _a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests run in a folder with a robots.txt, and with nothing in the environment."""
     monkeypatch.chdir(tmp_path)
     for name in os.environ:
-        if name.startswith("MANNERS_") or name in OLD_NAMES:
+        if name.startswith("MANNERS_") or name in AUDIT.names:
             monkeypatch.delenv(name)
     Path("robots.txt").write_text(ROBOTS)
 
@@ -77,7 +77,7 @@ def test_settings_are_shown_with_where_each_came_from(
     """Every setting has a row: name, value, source."""
     write("max_pages = 7\nexclude = ['/a', '/b']\n[hosts.'A.example']\ndelay = 2\n")
     monkeypatch.setenv("MANNERS_AGENT", "MyBot")
-    monkeypatch.setenv("USER_AGENT", "Other/1.0")
+    monkeypatch.setenv("MANNERS_USER_AGENT", "Other/1.0")
     code, out, err = run("settings")
     assert (code, err) == (0, "")
     found = rows(out)
@@ -89,7 +89,7 @@ def test_settings_are_shown_with_where_each_came_from(
         "manners.toml",
     )
     assert found["agent"] == ("MyBot", "environment: MANNERS_AGENT")
-    assert found["user_agent"] == ("Other/1.0", "environment: USER_AGENT")
+    assert found["user_agent"] == ("Other/1.0", "environment: MANNERS_USER_AGENT")
     assert found["dialect"] == ("rfc9309", "default")
     assert found["proxy"] == ("-", "default")
     assert found["respect_robots"] == ("true", "default")
@@ -103,7 +103,7 @@ def test_settings_are_shown_in_json(run: Any) -> None:
     assert code == 0
     assert {tuple(each) for each in read} == {("name", "value", "from")}
     found = load(environment={})
-    values = json.loads(json.dumps(found.settings.to_dict()))
+    values = json.loads(json.dumps(found.settings.to_dict() | found.settings.identity._asdict()))
     assert {each["name"]: each["value"] for each in read} == values
     assert {each["name"]: each["from"] for each in read} == found.sources
 
@@ -117,7 +117,7 @@ def test_another_file_can_be_named(run: Any) -> None:
     assert rows(run("settings")[1])["dialect"] == ("rfc9309", "default")
     assert rows(run("settings", "--config", "other.toml")[1])["max_pages"] == ("8", "other.toml")
     found = rows(run("settings", "--config", "scan.yml")[1])
-    assert found["max_pages"] == ("200", "default")
+    assert found["max_pages"] == ("7", "manners.toml")  # below the scan.yml
     assert found["dialect"] == ("scanner", "scan.yml")
     assert found["agent"] == ("WebKillerAI", "scan.yml: crawler.robotsUa")
     assert found["exclude"] == ('["/admin"]', "scan.yml: excludePaths")
@@ -153,7 +153,11 @@ MISTAKES: list[tuple[dict[str, str], dict[str, str], str]] = [
     ({"scan.yml": "{"}, {}, "scan.yml: not YAML: "),
     ({"none.toml": ""}, {}, "none.toml: cannot be read: No such file"),
     ({}, {"MANNERS_DIALCT": "x"}, "did you mean 'MANNERS_DIALECT'?"),
-    ({}, {"USER_AGENT": "é"}, "environment: USER_AGENT: user_agent: "),
+    (
+        {"manners.toml": "like = 'audit'"},
+        {"USER_AGENT": "é"},
+        "environment: USER_AGENT: user_agent: ",
+    ),
 ]
 
 
@@ -201,8 +205,10 @@ def test_a_file_at_hand_is_read_as_settings_say(run: Any, monkeypatch: pytest.Mo
 
 
 def test_the_older_name_of_the_agent_counts(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """USER_AGENT decides verdicts."""
+    """With `like = "audit"`, USER_AGENT decides verdicts."""
     monkeypatch.setenv("USER_AGENT", "MyBot/1.0")
+    assert run("check", "--robots", "robots.txt", "/bots/x")[0] == 0
+    write("like = 'audit'\n")
     assert run("check", "--robots", "robots.txt", "/bots/x")[0] == 1
 
 
@@ -402,7 +408,7 @@ def test_a_file_at_hand_needs_no_settings() -> None:
         (["--log-matches"], {}, None),
         (["--log-level", "info"], {}, None),
         ([], {"MANNERS_AGENT": "MyBot"}, None),
-        ([], {"USER_AGENT": "MyBot"}, None),
+        ([], {"MANNERS_LIKE": "audit"}, None),
         ([], {}, "agent = 'MyBot'"),
     ],
     ids=str,

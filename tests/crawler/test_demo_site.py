@@ -65,7 +65,7 @@ def test_each_host_has_its_own_robots_txt() -> None:
             for name in (SHOP, LIBRARY):
                 _, _, body = await it.get(f"{name}/robots.txt")
                 assert body.decode() == it.site.robots(name)
-            robots = parse(it.site.robots(LIBRARY)).policy(SETTINGS.agent)
+            robots = parse(it.site.robots(LIBRARY)).policy(SETTINGS.identity.agent)
             assert robots.crawl_delay == 1.0
             assert not parse(it.site.robots(SHOP)).allowed("/", "GreedyBot")
 
@@ -150,6 +150,6 @@ def test_rules_in_the_cases_are_those_of_the_file() -> None:
     for case in CASES:
         for short, expected in case.expected:
             if short.startswith("/") and expected.startswith("line "):
-                verdict = robots.check(short, SETTINGS.agent)
+                verdict = robots.check(short, SETTINGS.identity.agent)
                 assert expected == f"line {verdict.line}: {verdict.line_text}"
                 assert not verdict.allowed

@@ -16,12 +16,14 @@ from manners.cache.entry import Entry, renewed
 from manners.cache.freshness import fresh_for
 from manners.cache.site import Held, Site
 from manners.cache.tier import Tier
+from manners.identity import default_user_agent
 from manners.net.messages import Get, Response, Unreachable
 from manners.retrieval import profiles
 from manners.retrieval.flow import retrieve
 from manners.retrieval.outcome import Availability, Outcome
 from manners.retrieval.profiles import Profile
 from manners.robots import dialects
+from manners.robots.agents import WILDCARD
 from manners.robots.dialects import Dialect
 from manners.robots.verdict import Verdict
 from manners.urls import host, origin, robots_url
@@ -73,8 +75,9 @@ class AsyncRobotsCache:
 
     `profile` says how files are retrieved, `dialect` how they are read. With `offline`, nothing is
     retrieved: what is not known is unreachable. `store` keeps files between runs, and for others: a
-    path, or `valkey://…`. `http` sends the requests; without one, the cache makes its own, which
-    introduces itself as `user_agent`.
+    path, or `valkey://…`. `http` sends the requests; without one, the cache makes its own, with
+    the header `User-Agent: user_agent`, which is `manners/VERSION (+home page)` unless it is given.
+    Questions about no agent in particular are about everybody, `*`.
 
         async with AsyncRobotsCache() as cache:
             verdict = await cache.check("https://example.com/a", agent="MyBot")
@@ -118,13 +121,13 @@ class AsyncRobotsCache:
         """What is known of the site that a URL belongs to; retrieved if need be."""
         return (await self._held(url)).at(self._now())
 
-    async def check(self, url: str, agent: str | Sequence[str]) -> Verdict:
+    async def check(self, url: str, agent: str | Sequence[str] = WILDCARD) -> Verdict:
         """Whether the agent may fetch the URL, and why."""
         verdict = (await self.get(url)).check(url, agent)
         logs.matched(verdict)
         return verdict
 
-    async def allowed(self, url: str, agent: str | Sequence[str]) -> bool:
+    async def allowed(self, url: str, agent: str | Sequence[str] = WILDCARD) -> bool:
         """Whether the agent may fetch the URL."""
         if logs.wants_matches():
             return (await self.check(url, agent)).allowed
@@ -376,13 +379,13 @@ class RobotsCache:
         held = self._remembered(url)
         return portal.run(self._cache.get(url)) if held is None else held.at(self._now())
 
-    def check(self, url: str, agent: str | Sequence[str]) -> Verdict:
+    def check(self, url: str, agent: str | Sequence[str] = WILDCARD) -> Verdict:
         """Whether the agent may fetch the URL, and why."""
         verdict = self.get(url).check(url, agent)
         logs.matched(verdict)
         return verdict
 
-    def allowed(self, url: str, agent: str | Sequence[str]) -> bool:
+    def allowed(self, url: str, agent: str | Sequence[str] = WILDCARD) -> bool:
         """Whether the agent may fetch the URL."""
         if logs.wants_matches():
             return self.check(url, agent).allowed
@@ -425,7 +428,7 @@ class RobotsCache:
 
 def check(
     url: str,
-    agent: str | Sequence[str],
+    agent: str | Sequence[str] = WILDCARD,
     *,
     dialect: str | Dialect = dialects.DEFAULT,
     profile: str | Profile = profiles.DEFAULT,
@@ -433,7 +436,9 @@ def check(
 ) -> Verdict:
     """Whether the agent may fetch the URL, in one line for scripts: retrieves, decides.
 
-    Files are kept for as long as the program runs, or as they are fresh.
+    Without an agent the question is what everybody may (`*`). Whoever it is about, requests are
+    sent as `manners/VERSION (+home page)`. Files are kept for as long as the program runs, or as
+    they are fresh.
     """
     return _shared(dialect, profile, allow_private).check(url, agent)
 
@@ -451,10 +456,3 @@ def _own_http(user_agent: str | None, allow_private: bool) -> Sender:
     from manners.net.http import Http
 
     return Http(user_agent=user_agent or default_user_agent(), allow_private=allow_private)
-
-
-def default_user_agent() -> str:
-    """What requests introduce themselves as, when nobody says otherwise."""
-    from importlib.metadata import version
-
-    return f"manners/{version('manners')}"

@@ -13,6 +13,7 @@ import typer
 
 from manners._text import printable
 from manners.errors import MannersError
+from manners.robots.agents import WILDCARD
 from manners.robots.dialects import get
 from manners.robots.policy import Robots, parse
 from manners.robots.verdict import Reason, Verdict
@@ -72,7 +73,7 @@ LikeOption = Annotated[
     typer.Option(
         "--like",
         metavar="NAME",
-        help="A dialect with the profile that goes with it: scanner, audit.",
+        help="A system to behave like, with its dialect and profile: scanner, audit.",
     ),
 ]
 AllowPrivateOption = Annotated[
@@ -91,7 +92,9 @@ PageTimeoutOption = Annotated[
 ]
 UserAgentOption = Annotated[
     str | None,
-    typer.Option("--user-agent", metavar="TEXT", help="What requests introduce themselves as."),
+    typer.Option(
+        "--user-agent", metavar="TEXT", help="What is sent as User-Agent, if not the agent."
+    ),
 ]
 CacheOption = Annotated[
     str | None,
@@ -114,7 +117,12 @@ StoreOption = Annotated[
     ),
 ]
 AgentOption = Annotated[
-    str | None, typer.Option("--agent", metavar="NAME", help="Whose verdict (default *).")
+    str | None,
+    typer.Option(
+        "--agent",
+        metavar="NAME",
+        help="Who asks: sent as User-Agent, and whose verdict it is (default manners).",
+    ),
 ]
 ExcludeOption = Annotated[
     list[str] | None,
@@ -189,7 +197,6 @@ def has_settings(**options: Any) -> bool:
         any(value is not None for value in options.values())
         or Path("manners.toml").is_file()
         or any(name.startswith("MANNERS_") and name not in _BUILD for name in os.environ)
-        or "USER_AGENT" in os.environ
     )
 
 
@@ -207,24 +214,26 @@ def load_settings(
     from manners import logs
     from manners.settings import load
 
-    if like is not None:  # what is said outright beats it
-        for name, value in (("dialect", like), ("profile", get(like).profile)):
-            if options.get(name) is None:
-                options[name] = value
     for prefix, seconds in (("", timeout), ("page_", page_timeout)):
         if seconds is not None:
             if not 0 < seconds < math.inf:
                 raise Unusable(f"--timeout is a number of seconds above 0, not {seconds:g}")
             names = (f"{prefix}{part}_timeout" for part in ("connect", "read", "total"))
             options |= dict.fromkeys(names, seconds)
-    settings = load(config, options=options).settings
+    settings = load(config, options={"like": like} | options).settings
     logs.configure(settings.log_level, settings.log_format, settings.log_matches)
     return settings
 
 
+def asked_agent(settings: "Settings") -> str:
+    """Whom a question is about that fetches nothing: who is named, else everybody."""
+    is_named = settings.agent is not None or settings.user_agent is not None
+    return settings.identity.agent if is_named else WILDCARD
+
+
 def open_cache(settings: "Settings") -> "AsyncRobotsCache":
     """The cache that retrieves as the settings say."""
-    from manners.cache.robots import AsyncRobotsCache, default_user_agent
+    from manners.cache.robots import AsyncRobotsCache
     from manners.net.http import Http
 
     return AsyncRobotsCache(
@@ -233,7 +242,7 @@ def open_cache(settings: "Settings") -> "AsyncRobotsCache":
         entries=max(settings.cache_entries, _SITES),
         store=settings.cache,
         http=Http(
-            user_agent=settings.user_agent or default_user_agent(),
+            user_agent=settings.identity.user_agent,
             allow_private=settings.allow_private,
             proxy=settings.proxy,
             ca_file=settings.ca_file,

@@ -107,6 +107,7 @@ def page(shown: Shown) -> list[str]:
         ("at", _text(content.get("timestamp"))),
         ("type", _text(record.type)),
         ("agent", _agent(said)),
+        ("sent as", _text(said.get("userAgent"))),
         ("delay", f"{_text(content.get('crawlDelay'))} s" if content.get("crawlDelay") else ""),
         ("read by", f"dialect {_text(said.get('dialect'))}, {_text(said.get('engine'))}"),
         *_grounds(said),

@@ -34,6 +34,7 @@ from manners.evidence.schema import (
     urls,
 )
 from manners.evidence.store import EvidenceStore
+from manners.identity import Identity, identity
 from manners.settings import Settings
 
 ROWS = 200
@@ -237,6 +238,9 @@ class Report(NamedTuple):
     store: str
     status: Status
     agents: list[str]
+    """For whom robots.txt files were read."""
+    user_agents: list[str]
+    """The headers that were sent, where the evidence says so."""
     told: dict[str, Any]
     """The settings that are not as by default."""
     budget: Budget
@@ -324,6 +328,7 @@ class _Said(msgspec.Struct):
     agent: str
     dialect: str
     profile: str
+    user_agent: str | None = msgspec.field(default=None, name="userAgent")
     matched: str | None = msgspec.field(default=None, name="matchedRule")
     snapshot: str | None = None
     outcome: _Outcome | None = None
@@ -348,6 +353,7 @@ class _Decisions:
         self.files: dict[tuple[object, ...], _Group] = {}
         """By the robots.txt that they rest on, or by why there is none."""
         self.agents: Counter[str] = Counter()
+        self.user_agents: Counter[str] = Counter()
         self.number = 0
         self.missing = 0
         self._read = msgspec.json.Decoder(_Said).decode
@@ -361,6 +367,8 @@ class _Decisions:
             return
         self.number += 1
         self.agents[said.agent] += 1
+        if said.user_agent is not None:
+            self.user_agents[said.user_agent] += 1
         # What no line has decided is the same, whatever the file.
         file = (said.snapshot, said.dialect) if said.line else None
         _count(self.rules, (said.allowed, said.reason, said.matched, said.line, file), said, record)
@@ -398,6 +406,10 @@ def _most(groups: Mapping[Any, _Group]) -> list[_Group]:
     return sorted(groups.values(), key=lambda each: (-each.number, each.said.line, each.record))
 
 
+def _most_common(names: Counter[str]) -> list[str]:
+    return [cut(name, _TEXT) for name, _ in names.most_common(_AGENTS)]
+
+
 class _Reader:
     """Reads what a report needs, in one view of the store."""
 
@@ -425,13 +437,15 @@ class _Reader:
         rules, out, status = _most(decisions.rules), self._blocked(), self._status
         place, head = shlex.quote(self._store.place), self._head()
         verify = f"manners evidence verify --store {place} --head {head}"
-        agents = [cut(name, _TEXT) for name, _ in decisions.agents.most_common(_AGENTS)]
+        who = self._identity()
         return Report(
             made=datetime.now(UTC).isoformat(timespec="seconds"),
             version=version("manners"),
             store=self._store.place,
             status=status._replace(start=" ".join(map(self._shown, status.start.split(" ")))),
-            agents=agents or [str(self._told.get("agent", "*"))],
+            agents=_most_common(decisions.agents) or [who.agent],
+            user_agents=_most_common(decisions.user_agents)
+            or ([] if decisions.number else [who.user_agent]),
             told=self._told,
             budget=self._budget(),
             timeline=requests.timeline(),
@@ -451,6 +465,11 @@ class _Reader:
             proof=Proof(decisions.number, decisions.missing, head, verify),
             rest=f"manners report {place} --crawl {self._crawl} --json --rows 1000000",
         )
+
+    def _identity(self) -> Identity:
+        """Who the crawl was told to be."""
+        named = (self._told.get(name) for name in ("agent", "user_agent"))
+        return identity(*(each if isinstance(each, str) else None for each in named))
 
     def _head(self) -> str:
         row = self._connection.execute(select(head.c.number, head.c.hash)).first()

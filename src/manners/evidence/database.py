@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from manners import _forks
+from manners._secrets import LIBPQ, hidden_in, is_libpq, without_secrets
 from manners._text import printable, to_text
 from manners.errors import MissingExtra, StoreError, StoreTimeout
 from manners.evidence import schema
@@ -70,6 +71,7 @@ class Database:
     ) -> None:
         self.place, url = _url(place)
         self.timeout = timeout
+        self._written = str(place)
         if url.get_backend_name() == "sqlite":
             if Path(self.place).is_dir():
                 raise StoreError(self.place, "it is a folder, and a file is needed")
@@ -218,6 +220,7 @@ class Database:
                     self.engine.dispose()
                 raise StoreTimeout(self.place, late + unknown) from None
             said = str(orig or error).strip().partition("\n")[0]
+            said = hidden_in(said, self._written)
             raise StoreError(self.place, printable(said[:500]) + unknown) from None
 
 
@@ -309,6 +312,8 @@ def _identity(path: Path) -> tuple[int, int, int] | None:
 
 def _url(place: str | Path) -> tuple[str, sqlalchemy.URL]:
     text = str(place)
+    if isinstance(place, str) and is_libpq(text):
+        raise StoreError(without_secrets(text), LIBPQ)
     try:
         # A path is no part of a URL: a "?" or "%" in it is one.
         url = make_url(text) if "://" in text else sqlalchemy.URL.create("sqlite", database=text)
@@ -316,8 +321,7 @@ def _url(place: str | Path) -> tuple[str, sqlalchemy.URL]:
         raise StoreError("…", "not a path, and not the URL of a database") from None
     if "@" in (url.host or ""):
         raise StoreError("…", "an @ in a password is written as %40")
-    # Without the query: it may hold a password, too.
-    shown = url.set(query={}).render_as_string(hide_password=True)
+    shown = without_secrets(text)
     match url.get_backend_name():
         case "sqlite":
             if url.host or url.query:

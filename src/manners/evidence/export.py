@@ -116,7 +116,8 @@ class Exporting:
 _OUTCOME = ("availability", "status", "note", "url", "at", "age", "charset", "complete", "copy")
 COLUMNS = (
     *("id", "timestamp", "type", "allowed", "url", "matchedRule", "reason", "line", "crawlDelay"),
-    *("agent", "group", "dialect", "profile", "engine", "confidence", "exclusion", "snapshot"),
+    *("agent", "userAgent", "group", "dialect", "profile", "engine", "confidence"),
+    *("exclusion", "snapshot"),
     *(f"robots_{name}" for name in _OUTCOME),
     *("redacted", "previous", "hash"),
 )

@@ -118,7 +118,7 @@ class _Words(NamedTuple):
     content: str
     """Up to the timestamp, which comes last."""
     metadata: str
-    """Up to the URL, which comes last."""
+    """Up to the URL; behind it comes only the header that was sent."""
 
 
 def _written(verdict: Verdict | Callable[[], Verdict]) -> Verdict:
@@ -159,12 +159,18 @@ class Clerk:
     engine: str
     include: tuple[str, ...] = ()
     redact_query: bool = False
+    user_agent: str | None = None
+    """The header that is sent; None where that is not known."""
     _known: dict[str, _Grounds] = field(default_factory=dict)
     _second: tuple[int, str] = (-1, "")
     _filed: str = ""
+    _end: str = "}"
 
     def __post_init__(self) -> None:
         self._filed = filed_agent(_clean(self.agent))
+        if self.user_agent is not None:
+            sent = _encode(_clean(self.user_agent)).decode()
+            self._end = f',"userAgent":{sent}}}'
 
     def draft(
         self,
@@ -191,7 +197,7 @@ class Clerk:
         return Draft(
             words.type,
             f'{words.content}"{self._stamp(at)}"}}',
-            f"{words.metadata}{shown}}}",
+            f"{words.metadata}{shown}{self._end}",
             host(url),
             self._filed,
             at,
@@ -258,7 +264,8 @@ class Clerk:
             metadata["confidence"] = grounds.site.outcome.confidence
             metadata["snapshot"] = grounds.snapshot.sha256 if grounds.snapshot else None
         content = {name: metadata[name] for name in ("allowed", "matchedRule", "crawlDelay")}
-        # By RFC 8785 keys are sorted: "timestamp" and "url" come last, and are put in later.
+        # By RFC 8785 keys are sorted: "timestamp" comes last, and so do "url" and "userAgent". They
+        # are put in later.
         return _Words(
             type_of(verdict.allowed, verdict.reason),
             canonical(content)[:-1] + ',"timestamp":',

@@ -20,7 +20,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from manners import _forks
-from manners._text import printable
+from manners._text import header_problem, printable
 from manners.errors import Broken, MissingExtra
 from manners.net import guard
 from manners.net.messages import REFUSED, TLS, Get, Response, Unreachable
@@ -82,6 +82,8 @@ class Http:
         cookies: bool = False,
         resolver: AbstractResolver | None = None,
     ) -> None:
+        if problem := header_problem(user_agent):
+            raise ValueError(f"user_agent {problem}")
         self._allow_private = allow_private
         self._user_agent, self._proxy = user_agent, proxy
         # A wrong file is an error here and now. True: aiohttp's own, with the system's authorities.

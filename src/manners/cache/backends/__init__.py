@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeGuard, get_args, get_origin, get_
 from zlib import crc32
 
 from manners import _family
+from manners._secrets import LIBPQ, is_libpq
 from manners.cache.entry import Entry
 from manners.errors import StoreError, UnknownName
 from manners.retrieval.outcome import Availability, Hop, Outcome
@@ -52,6 +53,8 @@ def open_backend(where: str, timeout: float = 30.0) -> Backend:
     Traceback (most recent call last):
     manners.errors.UnknownName: no cache 'nosuch'; there are: redis, rediss, sqlite, valkey, valkeys
     """
+    if is_libpq(where):
+        raise StoreError(where, LIBPQ)
     scheme, separator, rest = where.partition("://")
     known = {}
     for name in _family.names(__name__):

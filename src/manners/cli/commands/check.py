@@ -8,6 +8,7 @@ import typer
 from manners._text import printable
 from manners.cli import UNDECIDED, inputs, render
 from manners.errors import InvalidURL
+from manners.robots.agents import WILDCARD
 from manners.robots.dialects import DEFAULT
 from manners.robots.policy import Policy
 from manners.robots.verdict import Verdict
@@ -71,11 +72,11 @@ def command(
     if robots is not None:
         inputs.refuse_live(live)
         if not inputs.has_settings(**others):  # then the settings' library is not needed either
-            agents = agent or ["*"]
+            agents = agent or [WILDCARD]
             read_as = DEFAULT if dialect is None else dialect
             return _print(_at_hand(wanted, robots, read_as, agents, None), agents, json)
     settings = inputs.load_settings(dialect=dialect, **live, **others)
-    agents, rulings = agent or [settings.agent], settings.rulings
+    agents, rulings = agent or [inputs.asked_agent(settings)], settings.rulings
     if robots is not None:
         answers = _at_hand(wanted, robots, settings.dialect, agents, rulings)
         return _print(answers, agents, json)

@@ -88,6 +88,7 @@ def command(
     config: inputs.ConfigOption = None,
     log_level: inputs.LogLevelOption = None,
     log_format: inputs.LogFormatOption = None,
+    log_matches: inputs.LogMatchesOption = None,
     json: inputs.JsonOption = False,
 ) -> int:
     """Fetch whole sites, as far as robots.txt allows and as fast as they like it.
@@ -121,6 +122,7 @@ def command(
         "include": include,
         "exclude": exclude,
         "agent": agent,
+        "like": like,
         "dialect": dialect,
         "profile": profile,
         "store": store,
@@ -131,8 +133,9 @@ def command(
         "redact_query": redact_query,
         "log_level": log_level,
         "log_format": log_format,
+        "log_matches": log_matches,
     }
-    settings = inputs.load_settings(config, like, **options)
+    settings = inputs.load_settings(config, **options)
     place = settings.store or inputs.STORE
     if resume:
         from manners.crawler.crawl import told
@@ -141,7 +144,7 @@ def command(
             **told(place, number, timeout=settings.server_timeout),
             **{k: v for k, v in options.items() if v is not None},
         }
-        settings = inputs.load_settings(config, like, **options)
+        settings = inputs.load_settings(config, **options)
     elif not urls:
         raise inputs.Unusable("where to begin? a URL is needed, or --resume")
     settings = settings.but(store=place)
@@ -161,7 +164,7 @@ def _run(
     shown = printable(cut(" ".join(starts) or "what the store has", 200))
     is_live = sys.stdout.isatty() and not json
     if not json:  # before anything that takes its time
-        said = f"crawling {shown} as {printable(settings.agent)}"
+        said = f"crawling {shown} as {settings.identity}"
         print(render.styled(said, "bold"), flush=True)
     from manners.cli import watching
     from manners.cli.folder import PageFolder

@@ -114,9 +114,9 @@ class _Story:
                 _say(f"  {number:>2}  {line}".rstrip())
             _say("")
         _say(
-            f"Both are crawled now, as {SETTINGS.agent}: a line for each page, a sentence for each",
-            "case. At the end of a line: how long after the request before, to the same host. It",
-            "takes about ten seconds.",
+            f"Both are crawled now, as {SETTINGS.identity}: a line for each page, a sentence for",
+            "each case. At the end of a line: how long after the request before, to the same host.",
+            "It takes about ten seconds.",
             "",
         )
 

@@ -48,6 +48,7 @@ def command(
     config: inputs.ConfigOption = None,
     log_level: inputs.LogLevelOption = None,
     log_format: inputs.LogFormatOption = None,
+    log_matches: inputs.LogMatchesOption = None,
     json: inputs.JsonOption = False,
 ) -> int:
     """Find what a site has, in its sitemaps and links, and what of it may be fetched.
@@ -74,6 +75,7 @@ def command(
         cache=cache,
         log_level=log_level,
         log_format=log_format,
+        log_matches=log_matches,
     )
     from manners._portal import portal
     from manners.crawler.discovery import Discovery

@@ -1,19 +1,22 @@
 """`manners settings`: what is in force, and where each value came from."""
 
 from manners.cli import inputs, render
-from manners.urls import without_credentials
 
 
 def command(config: inputs.ConfigOption = None, json: inputs.JsonOption = False) -> int:
     """Show the settings in force, and where each came from.
 
-    Options come first, then MANNERS_… in the environment, then the names of older documents, then
-    the file, then the defaults.
+    Options come first, then MANNERS_… in the environment, then the file, then the defaults.
     """
     from manners.settings import load
 
     settings, sources = load(config)
-    values = {name: _safe(value) for name, value in settings.to_dict().items()}
+    values = settings.shown()
+    for name, other in (("agent", "user_agent"), ("user_agent", "agent")):
+        if values[name] is None:  # what it comes to
+            values[name] = getattr(settings.identity, name)
+            is_named = getattr(settings, other) is not None
+            sources[name] = f"as {other}" if is_named else "default"
     if json:
         for name, value in values.items():
             print(render.as_json({"name": name, "value": value, "from": sources[name]}))
@@ -21,11 +24,6 @@ def command(config: inputs.ConfigOption = None, json: inputs.JsonOption = False)
         rows = [(name, _shown(value), sources[name]) for name, value in values.items()]
         print(render.table(("SETTING", "VALUE", "FROM"), rows))
     return 0
-
-
-def _safe(value: object) -> object:
-    """A value without the password that the address of a store or a proxy may have."""
-    return without_credentials(value) if isinstance(value, str) and "://" in value else value
 
 
 def _shown(value: object) -> str:

@@ -29,6 +29,7 @@ from manners.crawler.report import (
 )
 from manners.crawler.status import RUNNING
 from manners.crawler.timeline import Lane, TimeLine
+from manners.robots.agents import product_token
 
 _OPEN = 12
 """A list of no more rows is open from the beginning."""
@@ -191,7 +192,10 @@ def _beginning(report: Report) -> Element:
     ]
     starts = status.start.split(" ")
     more = f" and {len(starts) - 1:,} more" if len(starts) > 1 else ""
-    agents = [element("strong", its(agent, 120)) for agent in report.agents]
+    sent = [element("strong", its(name, 120)) for name in report.user_agents or report.agents]
+    tokens = {product_token(name).lower() for name in report.user_agents or report.agents}
+    others = [name for name in report.agents if product_token(name).lower() not in tokens]
+    read_for = [element("strong", its(name, 120)) for name in others]
     tiles = [
         element(
             "div",
@@ -219,7 +223,8 @@ def _beginning(report: Report) -> Element:
             ", ran for ",
             element("strong", duration(status.seconds)),
             " as ",
-            _joined(agents),
+            _joined(sent),
+            [", with robots.txt files read for ", _joined(read_for)] if read_for else None,
             ". It ended: " if status.ended != RUNNING else ". It is ",
             element("strong", its(status.ended, 200)),
             ".",
