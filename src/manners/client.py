@@ -3,11 +3,11 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 from manners import logs
 from manners._portal import portal
@@ -15,7 +15,7 @@ from manners._text import header_problem
 from manners.cache.robots import AsyncRobotsCache, RobotsCache
 from manners.cache.site import Site
 from manners.errors import Broken, ClientClosed, Disallowed, HostDeferred, SlotLost
-from manners.identity import Identity
+from manners.identity import Identity, identity
 from manners.net.http import Http, Stream
 from manners.net.messages import Get, Response, Unreachable
 from manners.page import Page, Way
@@ -31,8 +31,11 @@ from manners.urls import host, origin, without_credentials
 from manners.visit import BlockingVisit, Holding, Host, Visit
 
 if TYPE_CHECKING:
+    from manners.evidence.record import Clerk
     from manners.evidence.store import EvidenceStore
 
+_SPEAKERS = 100
+"""Other headers than its own for which a client remembers who decides."""
 _HOSTS = 10_000
 """Hosts of which it is remembered how they answer."""
 _NONE: Mapping[str, str] = {}
@@ -103,6 +106,7 @@ class AsyncClient:
         )
         """The robots.txt files that verdicts rest on."""
         self._own_name = self.robots.dialect.own_name(self.agent)
+        self._speakers: dict[str, _Speaker] = {}
         self._open_evidence(its.store if evidence is None else evidence)
 
     def _opened(self, politeness: str | None) -> Backend:
@@ -128,15 +132,10 @@ class AsyncClient:
         if not isinstance(evidence, EvidenceStore):
             evidence = EvidenceStore(evidence, timeout=self.settings.server_timeout)
         self.evidence, its = evidence, self.settings
-        self._clerk = Clerk(
-            self.agent,
-            its.retrieval,
-            its.dialect,
-            engine(),
-            its.include,
-            its.redact_query,
-            self.identity.user_agent,
-        )
+        rest = its.retrieval, its.dialect, engine(), its.include, its.redact_query
+        self._new_clerk: Callable[[Identity], Clerk]
+        self._new_clerk = lambda who: Clerk(who.agent, *rest, who.user_agent)
+        self._clerk = self._new_clerk(self.identity)
 
     async def check(self, url: str) -> Verdict:
         """Whether the URL may be fetched, and why."""
@@ -236,18 +235,30 @@ class AsyncClient:
         """Let nothing more start, and turn away whoever waits; what is under way goes on."""
         self._gate.shut()
 
-    async def visit(self, url: str, *, slot: bool = True, tells: bool = False) -> Visit:
+    async def visit(
+        self,
+        url: str,
+        *,
+        slot: bool = True,
+        tells: bool = False,
+        user_agent: str | None = None,
+    ) -> Visit:
         """Wait for the turn of a request that somebody else sends: verdict, record, time, slot.
 
         `Disallowed` is raised where it may not be made. With `slot=False` there is none: who has
         slots and delays of its own keeps to `Visit.delay`. The gap to the next request counts from
         now; with `tells=True` from when `Visit.left` is called, and nobody starts before that.
+        `user_agent` is the header that is sent, where that is not the client's: it decides, unless
+        the client was told who does.
         """
         way = Way(url, _NONE, 0)
+        who = None
+        if user_agent is not None and user_agent != self.identity.user_agent:
+            who = self._speaker(user_agent)
         if self.budget is not None:
             self.budget.reserve(time.time())
         try:
-            visit = await self._admit(way, slot=slot, tells=tells)
+            visit = await self._admit(way, slot=slot, tells=tells, who=who)
             if visit is None:
                 raise Disallowed(way.written())
             way.is_spent, visit.budget = True, self.budget
@@ -322,12 +333,17 @@ class AsyncClient:
             self.budget.give_back()
 
     async def _admit(
-        self, way: Way, must_include: bool = True, slot: bool = True, tells: bool = True
+        self,
+        way: Way,
+        must_include: bool = True,
+        slot: bool = True,
+        tells: bool = True,
+        who: "_Speaker | None" = None,
     ) -> Visit | None:
         """The next hop, at the time for it and with a slot; None when it is not allowed."""
         name = host(way.target)
         while True:
-            known, allowed, fresh_until = await self._decide(way, name, must_include)
+            known, allowed, fresh_until = await self._decide(way, name, must_include, who)
             if not allowed:
                 return None
             if logs.wants_requests():
@@ -343,7 +359,9 @@ class AsyncClient:
             if lease is not None:
                 await self._gate.leave(lease)
 
-    async def _decide(self, way: Way, name: str, is_page: bool) -> tuple[Host, bool, float | None]:
+    async def _decide(
+        self, way: Way, name: str, is_page: bool, who: "_Speaker | None" = None
+    ) -> tuple[Host, bool, float | None]:
         """The verdict on the next hop, on record; and until when what it rests on is fresh."""
         url, known = way.target, self._host(name)
         fresh_until, site, policy = None, None, None
@@ -351,28 +369,46 @@ class AsyncClient:
         if ruled is not None:
             way.verdict, allowed = ruled, ruled.allowed
         else:
-            if known.holds(url, self.robots.changes, time.time()):
+            own_name = self._own_name if who is None else who.own_name
+            if who is None and known.holds(url, self.robots.changes, time.time()):
                 site, policy = known.site, known.policy
                 if logs.wants_uses() and site.entry is not None:
                     self.robots._tell_use(site.entry)
             else:
                 site = self.robots._remembered(url) or await self._site(url)
-                policy = site.robots.policy(self._own_name)
-                known.hold(url, site, policy, self.robots.changes)
+                policy = site.robots.policy(own_name)
+                if who is None:
+                    known.hold(url, site, policy, self.robots.changes)
             if site.everything is None:
                 allowed = policy.allowed(url)
             else:
-                allowed = site.allowed(url, self._own_name)
-            way.verdict = partial(site.check, url, self._own_name)
+                allowed = site.allowed(url, own_name)
+            way.verdict = partial(site.check, url, own_name)
             fresh_until = site.entry.fresh_until if site.entry else None
         if self._on_decision is not None or logs.wants_matches() or logs.wants_requests():
             self._tell(way)
         if self.evidence is not None:
-            draft = self._clerk.draft(url, way.written, site, time.time(), policy)
+            clerk = self._clerk if who is None or who.clerk is None else who.clerk
+            draft = clerk.draft(url, way.written, site, time.time(), policy)
             way.evidence_id = await self.evidence.append(draft)
         if allowed and policy is not None and (policy.is_timed or known.demands):
             await self._heed(policy, known, name, url)
         return known, allowed, fresh_until
+
+    def _speaker(self, user_agent: str) -> "_Speaker":
+        """Whoever sends requests with a header of their own."""
+        found = self._speakers.get(user_agent)
+        if found is None:
+            is_named = self.settings.agent is not None or self.settings.user_agent is not None
+            who = identity(self.agent if is_named else None, user_agent)
+            if not who.is_one:
+                logs.warned(_differs(who))
+            clerk = None if self.evidence is None else self._new_clerk(who)
+            found = _Speaker(self.robots.dialect.own_name(who.agent), clerk)
+            if len(self._speakers) >= _SPEAKERS:
+                del self._speakers[next(iter(self._speakers))]
+            self._speakers[user_agent] = found
+        return found
 
     async def _site(self, url: str) -> Site:
         """What is known of a site; who waits for it when the client is closed is told so."""
@@ -421,6 +457,15 @@ class AsyncClient:
             own = self.settings.hosts.get(name)
             known = self._known[name] = Host(self._pace, own.delay if own else None)
         return known
+
+
+class _Speaker(NamedTuple):
+    """Somebody whose requests have another User-Agent than the client's."""
+
+    own_name: str | Sequence[str]
+    """Who decides, as the dialect has it."""
+    clerk: "Clerk | None"
+    """Who writes down what was decided."""
 
 
 class _Polite:
@@ -580,6 +625,8 @@ class Client:
         self.robots = RobotsCache._over(self._client.robots)
         """The robots.txt files that verdicts rest on."""
         self.settings, self.agent = self._client.settings, self._client.agent
+        self.identity = self._client.identity
+        """Who decides, and what is sent."""
         self.budget, self.evidence = budget, self._client.evidence
 
     def check(self, url: str) -> Verdict:
@@ -644,16 +691,24 @@ class Client:
     async def _shut(self) -> None:
         self._client.shut()
 
-    def visit(self, url: str, *, slot: bool = True, tells: bool = False) -> BlockingVisit:
+    def visit(
+        self,
+        url: str,
+        *,
+        slot: bool = True,
+        tells: bool = False,
+        user_agent: str | None = None,
+    ) -> BlockingVisit:
         """Wait for the turn of a request that somebody else sends: verdict, record, time, slot.
 
         `Disallowed` is raised where it may not be made. With `slot=False` there is none: who has
         slots and delays of its own keeps to `BlockingVisit.delay`. The gap to the next request
         counts from now; with `tells=True` from when `BlockingVisit.left` is called, and nobody
-        starts before that.
+        starts before that. `user_agent` is the header that is sent, where that is not the client's:
+        it decides, unless the client was told who does.
         """
-        visit = portal.run(self._client.visit(url, slot=slot, tells=tells))
-        return BlockingVisit(visit, tells)
+        visit = self._client.visit(url, slot=slot, tells=tells, user_agent=user_agent)
+        return BlockingVisit(portal.run(visit), tells)
 
     def close(self) -> None:
         """Close what is open, and turn away whoever waits."""

@@ -205,6 +205,21 @@ def judged(url: str, host: str | bytes | None) -> str:
     return url
 
 
+def sent_as(header: str | bytes | None, default: str, own: str) -> str:
+    """The User-Agent that a request of another library is to have.
+
+    That is the header which its user has given it; where that is the library's default, or there is
+    none, the client's own: who decides is who is sent.
+
+    >>> sent_as("python-httpx/0.28", "python-httpx/0.28", own="MyBot/1.0")
+    'MyBot/1.0'
+    >>> sent_as("Other/1.0", "python-httpx/0.28", own="MyBot/1.0")
+    'Other/1.0'
+    """
+    text = to_text(header) if isinstance(header, bytes) else header
+    return own if not text or text == default else text
+
+
 def _is_of(url: str, host: str) -> bool:
     site = origin(url)
     try:

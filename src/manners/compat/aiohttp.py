@@ -10,10 +10,11 @@ from manners import errors
 
 with errors.Extra("aiohttp"):
     from aiohttp import ClientError, ClientHandlerType, ClientRequest, ClientResponse
+    from aiohttp.http import SERVER_SOFTWARE
 
     from manners.client import AsyncClient
     from manners.settings import Settings
-    from manners.visit import Visit, has_no_body, judged
+    from manners.visit import Visit, has_no_body, judged, sent_as
 
 # Not a ClientConnectionError, which is what programs retry.
 Disallowed = errors.both(errors.Disallowed, ClientError)
@@ -55,7 +56,10 @@ class PoliteMiddleware:
         """Send a request when it is time for it."""
         url = judged(str(request.url), request.headers.get("Host"))
         with _raised_as:
-            visit = await self.client.visit(url, tells=True)
+            own, header = self.client.identity.user_agent, request.headers.get("User-Agent")
+            sent = sent_as(header, SERVER_SOFTWARE, own)
+            request.headers["User-Agent"] = sent
+            visit = await self.client.visit(url, tells=True, user_agent=sent)
         try:
             _tell(request, visit)
             response = await handler(request)

@@ -13,7 +13,7 @@ with errors.Extra("httpx"):
 
     from manners.client import AsyncClient, Client
     from manners.settings import Settings
-    from manners.visit import BlockingVisit, Visit, has_no_body, judged
+    from manners.visit import BlockingVisit, Visit, has_no_body, judged, sent_as
 
 # Not a TransportError, which is what programs retry.
 Disallowed = errors.both(errors.Disallowed, httpx.RequestError)
@@ -70,7 +70,8 @@ class PoliteTransport(httpx.BaseTransport):
         """Send a request when it is time for it."""
         raised_as = _raised_as(request)
         with raised_as:
-            visit = self.client.visit(_judged(request), tells=self._tells)
+            sent = _sent_as(request, self.client.identity.user_agent)
+            visit = self.client.visit(_judged(request), tells=self._tells, user_agent=sent)
         extensions = request.extensions
         try:
             if self._tells:
@@ -147,7 +148,8 @@ class AsyncPoliteTransport(httpx.AsyncBaseTransport):
         """Send a request when it is time for it."""
         raised_as = _raised_as(request)
         with raised_as:
-            visit = await self.client.visit(_judged(request), tells=self._tells)
+            sent = _sent_as(request, self.client.identity.user_agent)
+            visit = await self.client.visit(_judged(request), tells=self._tells, user_agent=sent)
         extensions = request.extensions
         try:
             if self._tells:
@@ -203,6 +205,14 @@ class _AsyncBody(httpx.AsyncByteStream):
 def _raised_as(request: httpx.Request) -> errors.RaisedAs:
     """What is ours, and stops a request, is an error of httpx as well."""
     return errors.RaisedAs(httpx.RequestError, request=request)
+
+
+def _sent_as(request: httpx.Request, own: str) -> str:
+    """The header User-Agent that a request is sent with from now on."""
+    default = f"python-httpx/{httpx.__version__}"
+    sent = sent_as(request.headers.get("user-agent"), default, own)
+    request.headers["user-agent"] = sent
+    return sent
 
 
 def _judged(request: httpx.Request) -> str:

@@ -21,7 +21,7 @@ with errors.Extra("requests"):
 
     from manners.client import Client
     from manners.settings import Settings
-    from manners.visit import BlockingVisit, has_no_body, judged
+    from manners.visit import BlockingVisit, has_no_body, judged, sent_as
 
 Disallowed = errors.both(errors.Disallowed, requests.RequestException)
 """What a request that is not allowed ends in: `manners.Disallowed`, and an error of requests."""
@@ -97,8 +97,11 @@ class PoliteAdapter(BaseAdapter):
         """Send a request when it is time for it."""
         raised_as = _raised_as(request)
         with raised_as:
+            own, default = self.client.identity.user_agent, requests.utils.default_user_agent()
+            sent = sent_as(request.headers.get("User-Agent"), default, own)
+            request.headers["User-Agent"] = sent
             url = judged(request.url or "", request.headers.get("Host"))
-            visit = self.client.visit(url, tells=self._tells)
+            visit = self.client.visit(url, tells=self._tells, user_agent=sent)
         _sending.visit = visit
         try:
             response = self._adapter.send(request, *arguments, **options)

@@ -96,6 +96,9 @@ class MannersMiddleware:
         settings = crawler.settings
         arguments = settings.getdict("MANNERS")
         agent = settings["ROBOTSTXT_USER_AGENT"] or settings["USER_AGENT"]
+        # Scrapy has a name for whoever gives none: it is sent only where nobody is named.
+        if (settings.getpriority("USER_AGENT") or 0) > 0:
+            arguments.setdefault("user_agent", settings["USER_AGENT"])
         self._crawler, self._stats = crawler, crawler.stats
         self._listener = arguments.pop("on_decision", None)
         self.client = AsyncClient(
@@ -127,7 +130,9 @@ class MannersMiddleware:
             return
         url = judged(request.url, request.headers.get("Host"))
         try:
-            self._visits[request] = await self.client.visit(url, slot=False)
+            sent = self._sent_as(request)
+            request.headers["User-Agent"] = sent
+            self._visits[request] = await self.client.visit(url, slot=False, user_agent=sent)
         except Disallowed as error:
             self._count("robotstxt/forbidden")  # as Scrapy's own has it
             log.debug("Forbidden: %s", error)
@@ -136,6 +141,19 @@ class MannersMiddleware:
             self._count("manners/deferred")
             log.info("Left out: %s", error)
             raise IgnoreRequest(str(error)) from error
+
+    def _sent_as(self, request: Request) -> str:
+        """The header User-Agent of a request: its own, the spider's, or that of the settings."""
+        from manners.visit import sent_as
+
+        others = self._crawler.settings.getdict("DEFAULT_REQUEST_HEADERS")
+        named = {str(name).lower(): value for name, value in others.items()}
+        header = (
+            request.headers.get("User-Agent")
+            or named.get("user-agent")
+            or getattr(self._crawler.spider, "user_agent", None)
+        )
+        return sent_as(header, "", self.client.identity.user_agent)
 
     def _opened(self) -> None:
         """A crawl begins, and it is known what else is in it."""
