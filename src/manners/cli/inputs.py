@@ -231,6 +231,12 @@ def asked_agent(settings: "Settings") -> str:
     return settings.identity.agent if is_named else WILDCARD
 
 
+def say_whom(agents: list[str]) -> None:
+    """Tell somebody who watches that a question is about everybody."""
+    if agents == [WILDCARD] and sys.stderr.isatty():
+        print("asked for the agent *, everybody; --agent NAME asks for a crawler", file=sys.stderr)
+
+
 def open_cache(settings: "Settings") -> "AsyncRobotsCache":
     """The cache that retrieves as the settings say."""
     from manners.cache.robots import AsyncRobotsCache

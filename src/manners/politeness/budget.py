@@ -29,6 +29,9 @@ class Budget:
         pages_before: int = 0,
         minutes_before: float = 0.0,
     ) -> None:
+        for name, number in (("minutes", minutes), ("warn_at", warn_at)):
+            if number is not None and not math.isfinite(number):
+                raise ValueError(f"{name} is a finite number, not {number}; None is no limit")
         self.pages, self.minutes = pages, minutes
         self.pages_used = pages_before
         """Pages that were fetched, or are under way."""

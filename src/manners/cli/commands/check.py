@@ -73,10 +73,12 @@ def command(
         inputs.refuse_live(live)
         if not inputs.has_settings(**others):  # then the settings' library is not needed either
             agents = agent or [WILDCARD]
+            inputs.say_whom(agents)
             read_as = DEFAULT if dialect is None else dialect
             return _print(_at_hand(wanted, robots, read_as, agents, None), agents, json)
     settings = inputs.load_settings(dialect=dialect, **live, **others)
     agents, rulings = agent or [inputs.asked_agent(settings)], settings.rulings
+    inputs.say_whom(agents)
     if robots is not None:
         answers = _at_hand(wanted, robots, settings.dialect, agents, rulings)
         return _print(answers, agents, json)

@@ -105,7 +105,8 @@ def command(
         for each in discovery.kept:
             print(printable(each.url))
     else:
-        print("\n".join(_lines(discovery, found.place)))
+        sent = f"sent as {settings.identity}"
+        print("\n".join([*_lines(discovery, found.place), sent]))
     return _code(discovery)
 
 

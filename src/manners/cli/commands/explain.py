@@ -72,7 +72,7 @@ def command(
         if not inputs.has_settings(**others):  # then the settings' library is not needed either
             return _at_hand(url, robots, dialect or DEFAULT, agent or ["*"], json)
     settings = inputs.load_settings(dialect=dialect, **live, **others)
-    names, rulings = agent or [settings.agent], settings.rulings
+    names, rulings = agent or [inputs.asked_agent(settings)], settings.rulings
     ruled = rulings.check(url) if robots is None else rulings.excludes(url)
     if ruled is not None:  # before any site, or file, is asked
         print(render.as_json({"verdict": ruled.to_dict()}) if json else _verdict(ruled))

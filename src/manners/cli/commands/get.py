@@ -152,15 +152,18 @@ def command(
         if not is_one:
             place = client.evidence.place if client.evidence is not None else None
             again = _resume_line(urls or [], urls_from, output)
-            for line in _summary(report, again, place):
+            sent = "" if dry_run else f"sent as {settings.identity}"
+            for line in _summary(report, again, sent, place):
                 print(line, file=sys.stderr)
     return report.code
 
 
-def _summary(report: "_Report", again: str, place: str | None) -> Iterator[str]:
+def _summary(report: "_Report", again: str, sent: str, place: str | None) -> Iterator[str]:
     yield from report.lines()
     if not report.is_whole:
         yield printable(again)
+    if report.total and sent:
+        yield sent
     if report.is_recorded and place is not None:
         yield _evidence_line(place)
 
@@ -197,7 +200,7 @@ def _headers(written: list[str]) -> dict[str, str]:
     headers = {}
     for line in written:
         name, colon, value = line.partition(":")
-        if not colon or not _TOKEN(name) or not value.strip().isprintable():
+        if not colon or not _TOKEN(name) or not value.isprintable():
             raise inputs.Unusable(f"--header is 'Name: value', not {cut(line, 200)!r}")
         if name.lower() in _OURS:
             hint = ": there is --user-agent" if name.lower() == "user-agent" else ""
