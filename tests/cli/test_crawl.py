@@ -30,6 +30,7 @@ from manners.cli.saving import file_of
 from manners.cli.watching import Watch
 from manners.crawler.crawl import Crawl
 from manners.evidence.store import EvidenceStore
+from manners.identity import default_user_agent
 from manners.settings import Settings
 from tests.cli.running import AT_ONCE, Run, runner, settle
 from tests.contracts.postgres import Postgres
@@ -184,7 +185,7 @@ def test_a_line_for_each_page_and_a_summary(run: Run, site: Site) -> None:
     shown = [re.sub(r"[\d.]+ m?s(?=$|  |:)", "TIME", line) for line in ran.lines]
     size = "[0-9,]+ bytes"
     first, pages, rest = shown[0], shown[1:7], shown[7:]
-    assert first == f"crawling {base}/ as *"
+    assert first == f"crawling {base}/ as {default_user_agent()}"
     assert re.fullmatch(rf"200      {base}/  {size}, TIME  The shop", pages[0])
     expected = [
         rf"200      {base}/a  {size}, TIME",
@@ -245,7 +246,7 @@ def test_the_first_line_comes_before_anything_is_asked(site: Site) -> None:
     """Somebody who watches sees at once that it has begun."""
     with start(site.url(HELD), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
-        assert process.stdout.readline() == f"crawling {site.url(HELD)} as *\n"
+        assert process.stdout.readline() == f"crawling {site.url(HELD)} as {default_user_agent()}\n"
         waits_for(lambda: robots_gate.asked)  # nothing has been answered yet
         robots_gate.let_go()
         assert f"200      {site.url(HELD)}" in process.communicate(timeout=60)[0]

@@ -26,6 +26,7 @@ from manners.cli.saving import file_of, save
 from manners.evidence.record import engine
 from manners.evidence.replay import Replay
 from manners.evidence.store import EvidenceStore
+from manners.identity import default_user_agent
 from tests.cli.running import AT_ONCE, settle
 from tests.contracts.valkey import Valkey
 from tests.faults.server import Call, Handler, Site, by_path, in_thread, page
@@ -36,6 +37,7 @@ ROBOTS_OF = {
     SLOW: b"User-agent: *\nCrawl-delay: 1\n",
     DEFERRED: b"User-agent: *\nCrawl-delay: 1000\n",
 }
+SENT = f"sent as {default_user_agent()}"
 EVIDENCE = "evidence: manners.db; check it with: manners evidence verify"
 HOSTILE = "\x1b]0;x\x07\x9b31m\x85\u202e"
 BINARY = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\xff\xfe"
@@ -232,6 +234,7 @@ def test_several_pages_have_a_line_each_and_a_summary(run: Run, site: Site) -> N
         "  1 failed: invalid-url  not an http or https URL",
         "  1 fetched: 404",
         EVIDENCE,
+        SENT,
     ]
     assert sorted(pages(site)) == ["/a", "/missing", "/moved", "/new", "/to-private"]
 
@@ -325,6 +328,7 @@ def test_exclusions_are_told_as_such(run: Run, site: Site, monkeypatch: pytest.M
     assert ran.err.splitlines() == [
         "2 blocked",
         f"  2 blocked: {site.url(path='')}  excluded: /admin",
+        SENT,
         EVIDENCE,
     ]
 
@@ -758,7 +762,7 @@ def test_a_terminal_gets_colours_and_progress(site: Site) -> None:
     assert code == 0
     assert "\x1b[32m200      \x1b[0m" in shown
     assert "of 3 done, 0 blocked, 1 host under way" in shown
-    assert shown.endswith(f"3 fetched\n{EVIDENCE}\n")
+    assert shown.endswith(f"3 fetched\n{SENT}\n{EVIDENCE}\n")
 
 
 # Side by side.
@@ -851,6 +855,7 @@ def test_an_interruption_says_what_was_done(site: Site, tmp_path: Path, how: str
         assert process.stderr.read().decode().splitlines() == [
             "1 fetched",
             f"ended early; go on, with the same options: {again}",
+            SENT,
             EVIDENCE,
         ]
     assert len(files(tmp_path / "pages")) == 1
@@ -920,7 +925,7 @@ def test_no_evidence_where_none_is_wanted(run: Run, site: Site, option: str) -> 
     ran = run(option, site.url(path="/a"), site.url(path="/b"))
     assert (ran.code, ran.err) == (
         0,
-        f"2 {'fetched' if option == '--no-evidence' else 'allowed'}\n",
+        f"2 fetched\n{SENT}\n" if option == "--no-evidence" else "2 allowed\n",
     )
     assert list(Path().iterdir()) == []
 

@@ -338,10 +338,10 @@ def test_a_request_may_say_that_robots_txt_is_not_to_be_asked(
 
 
 def test_the_agent_is_the_one_of_scrapys_settings(crawls: dict[str, Crawled]) -> None:
-    """ROBOTSTXT_USER_AGENT decides, and asks for robots.txt; USER_AGENT is what pages see."""
+    """ROBOTSTXT_USER_AGENT decides; USER_AGENT is what is sent, for robots.txt too."""
     found = crawls["agent"]
     assert found.paths == ["/robots.txt", "/other"]
-    assert [visit.headers["user-agent"] for visit in found.visits] == ["Named", "Sent/1.0"]
+    assert [visit.headers["user-agent"] for visit in found.visits] == ["Sent/1.0", "Sent/1.0"]
 
 
 def test_the_guard_is_for_robots_txt(crawls: dict[str, Crawled]) -> None:

@@ -25,9 +25,7 @@ def test_a_program_goes_on_as_the_crawl_was_told(place: str) -> None:
         begun = manners.crawl([ran.url("/")], told, agent="MyBot/1.0", store=place)
         assert len([each async for each in begun]) == 3
         on = manners.crawl([], store=place, resume=True, max_pages=100)
-        assert on.settings == told.but(
-            agent="MyBot/1.0", user_agent="MyBot/1.0", store=place, max_pages=100
-        )
+        assert on.settings == told.but(agent="MyBot/1.0", store=place, max_pages=100)
         assert on.settings.exclude == ("/2",)
         assert len([each async for each in on]) == 3  # two more, and one that is excluded
         assert ran.states["/2"] == ("blocked", "excluded")

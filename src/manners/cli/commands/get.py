@@ -162,7 +162,7 @@ def _summary(report: "_Report", again: str, sent: str, place: str | None) -> Ite
     yield from report.lines()
     if not report.is_whole:
         yield printable(again)
-    if report.total and sent:
+    if report.kinds and sent:
         yield sent
     if report.is_recorded and place is not None:
         yield _evidence_line(place)
