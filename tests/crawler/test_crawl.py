@@ -378,8 +378,10 @@ def test_an_error_in_the_body_of_the_loop_stops_the_crawl(place: str) -> None:
         with pytest.raises(KeyError, match="mine"):
             read()
         assert made.ended == INTERRUPTED
+        done = made.states["done"]  # a busy machine fetches a few more before it hears of the error
+        assert 1 <= done < 41
         again = crawl([], settings(store=place), resume=True)
-        assert len(list(again)) == 40
+        assert len(list(again)) == 41 - done
         assert again.ended == FINISHED
 
 

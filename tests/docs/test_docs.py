@@ -3,8 +3,10 @@
 import doctest
 import inspect
 import io
+import random
 import re
 import shlex
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -30,6 +32,8 @@ OTHERS = [name for name in names() if name != DEFAULT]
 
 _FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _TITLE = re.compile(r'title="([^"]+)"')
+_PORT = re.compile(r"(?<!\d)180\d\d(?!\d)")
+"""The ports of the servers that pages start."""
 
 
 class Block(NamedTuple):
@@ -52,6 +56,24 @@ def blocks(page: str) -> list[Block]:
         )
         for found in _FENCE.finditer(page)
     ]
+
+
+def with_free_ports(page: str) -> str:
+    """The page with ports that nobody uses now: it may be read more than once at a time."""
+    free = {port: str(free_port()) for port in sorted(set(_PORT.findall(page)))}
+    return _PORT.sub(lambda port: free[port[0]], page)
+
+
+def free_port() -> int:
+    """A port of five digits, below those that the system gives to connections."""
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with socket.socket() as tried:
+            try:
+                tried.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port
 
 
 class Reader:
@@ -152,7 +174,7 @@ def test_a_page_does_what_it_says(
         pytest.skip(f"there is no {page.name}")
     monkeypatch.chdir(tmp_path)
     reader = Reader(page, monkeypatch)
-    for block in blocks(page.read_text(encoding="utf-8")):
+    for block in blocks(with_free_ports(page.read_text(encoding="utf-8"))):
         reader.follow(block)
 
 
