@@ -15,6 +15,7 @@ import pytest
 
 from manners.crawler.found import FoundUrls
 from manners.evidence.store import EvidenceStore
+from manners.identity import default_user_agent
 from tests.cli.running import AT_ONCE, Run, runner, settle
 from tests.faults.server import Call, Handler, Site, by_address, by_path, in_thread, page
 
@@ -172,6 +173,7 @@ def test_the_example_of_seed_002(run: Run, site: Site) -> None:
         f"  {base}/",
         f"  {base}/page",
         "kept in manners.db",
+        "sent as AEO-Audit/1.0",
     ]
     assert paths(site) == ["/robots.txt", "/sitemap.xml"]
     with FoundUrls("manners.db") as found:
@@ -219,6 +221,7 @@ def test_both_sources(run: Run, site: Site) -> None:
         "7 URLs to fetch",
         *(f"  {base}/{path}" for path in ("", "pa", "pb", "pc", "pd", "pe", "docs")),
         "kept in manners.db",
+        f"sent as {default_user_agent()}",
     ]
     assert paths(site) == ["/robots.txt", "/one.txt", "/two.xml", "/"]
 
@@ -298,7 +301,7 @@ def test_json_has_everything(run: Run, site: Site) -> None:
 def test_what_is_kept_in_the_store(run: Run, site: Site) -> None:
     """What was found, beside a record of everything that was asked for; run after run."""
     for _ in range(2):
-        assert run("--store", "proof.db", site.url(SHOP)).lines[-1] == "kept in proof.db"
+        assert run("--store", "proof.db", site.url(SHOP)).lines[-2] == "kept in proof.db"
     base = site.url(SHOP, "")
     with FoundUrls("proof.db") as found:
         assert found.latest() == 2
@@ -329,8 +332,8 @@ def test_pages_whose_links_are_read_are_limited(run: Run, site: Site) -> None:
     Path("manners.toml").write_text("max_pages = 3\n")
     ran = run("--source", "links", "--depth", "100", site.url(DEEP, "/0"))
     assert paths(site) == ["/robots.txt", "/0", "/1", "/2"]
-    assert ran.lines[-2].startswith("there is more than was looked at: see max_found")
-    assert ran.lines[-7:-2] == [
+    assert ran.lines[-3].startswith("there is more than was looked at: see max_found")
+    assert ran.lines[-8:-3] == [
         "4 URLs to fetch",
         *(f"  {site.url(DEEP, f'/{n}')}" for n in range(4)),
     ]
