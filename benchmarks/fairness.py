@@ -13,7 +13,7 @@ crawl in a process made for it, stopped after some seconds; cases take turns, an
 of those of single turns. What is CPU-ms a page is the processor time of the crawl, all its
 processes and threads, by the good hosts' pages.
 
-    python -m benchmarks.fairness               2 turns of 40 seconds, 50 hosts
+    python -m benchmarks.fairness               1 turn of 30 seconds, 50 hosts
     python -m benchmarks.fairness --quick       1 turn of 15 seconds, 20 hosts
     python -m benchmarks.fairness --hosts 100 --seconds 60 --turns 3
     python -m benchmarks.fairness --json FILE   writes the figures there too
@@ -37,7 +37,7 @@ from pathlib import Path
 
 from benchmarks.crawl import AGENT, process
 
-HOSTS, SECONDS, TURNS = 50, 40.0, 2
+HOSTS, SECONDS, TURNS = 50, 30.0, 1
 LINKS, ENTRIES = 10_000, 20_000
 BEFORE = 5.0
 """Seconds at the beginning that do not count: robots.txt files, sitemaps, and what is loaded."""

@@ -20,7 +20,7 @@ from manners import logs
 from manners._portal import portal
 from manners.client import AsyncClient
 from manners.crawler.frontier import Change, Finished, Frontier, Named, Url
-from manners.crawler.heavy import is_heavy
+from manners.crawler.heavy import MAX_BYTES, MAX_LINKS
 from manners.crawler.keeping import Keeper
 from manners.crawler.pages import Crawled, Worker
 from manners.crawler.traps import Traps, limit_of
@@ -615,7 +615,7 @@ class Crawl:
         if finished.answer is not None:
             line.answers = finished.answer.status is not None
         if page is not None:
-            line.is_heavy = is_heavy(page.body)
+            line.is_heavy = len(page.links) > MAX_LINKS or len(page.body) > MAX_BYTES
         return finished, page
 
     async def _work(self, line: _Line, url: Url) -> None:

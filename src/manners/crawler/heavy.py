@@ -28,10 +28,11 @@ def is_heavy(body: bytes) -> bool:
     >>> is_heavy(b"<p>Hello</p>"), is_heavy(b"<a href=/x>" * 2_000)
     (False, True)
     """
-    if len(body) <= MAX_LINKS:
-        return False
+    tags = body.count(b"<")
+    if tags <= MAX_LINKS:  # as most pages have it
+        return len(body) > MAX_BYTES
     links = body.count(b"<a") + body.count(b"<A")
-    return len(body) > MAX_BYTES or links > MAX_LINKS or body.count(b"<") > MAX_TAGS
+    return len(body) > MAX_BYTES or tags > MAX_TAGS or links > MAX_LINKS
 
 
 class Turns:
