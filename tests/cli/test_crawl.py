@@ -39,8 +39,8 @@ from tests.crawler.site import html, urlset
 from tests.evidence.places import execute
 from tests.faults.server import Call, Handler, Site, by_address, by_path, in_thread, page
 
-SHOP, GONE, CLOSED, BAD, HOSTILE, SLOW, HELD, DELAYED, LONG, NIGHTS = (
-    f"127.0.5.{last}" for last in range(1, 11)
+SHOP, GONE, CLOSED, BAD, HOSTILE, SLOW, HELD, DELAYED, LONG, NIGHTS, VAST = (
+    f"127.0.5.{last}" for last in range(1, 12)
 )
 
 
@@ -136,6 +136,9 @@ HANDLERS: dict[str, Handler] = {
     DELAYED: by_path({"/robots.txt": lines("User-agent: *", "Crawl-delay: 1000")}, html("/a")),
     LONG: by_path(
         {"/robots.txt": OPEN, **{f"/{n}": html(f"/{n + 1}") for n in range(400)}},
+    ),
+    VAST: by_path(
+        {"/robots.txt": OPEN, **{f"/{n}": html(f"/{n + 1}") for n in range(10_000)}},
     ),
 }
 
@@ -354,7 +357,7 @@ def test_options_say_how_far_it_goes(run: Run, site: Site) -> None:
 
 def test_minutes_are_a_limit(run: Run, site: Site) -> None:
     """What is left is said."""
-    ran = run("--max-minutes", "0.02", "--max-pages", "100000", site.url(LONG, "/0"))
+    ran = run("--max-minutes", "0.02", "--max-pages", "100000", site.url(VAST, "/0"))
     assert ran.code == 0
     assert ": time limit reached: 0.02 minutes" in ran.out
 
