@@ -71,5 +71,5 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Twice as many workers as there are cores: many tests wait more than they work."""
-    return 2 * (os.cpu_count() or 1)
+    """Three workers for each core: many tests wait more than they work."""
+    return 3 * (os.cpu_count() or 1)

@@ -20,15 +20,15 @@ TABLE: dict[str, tuple[int, int, int]] = {
     "FLEET_HOSTS": (10, 50, 50),
     # Processes ended with SIGKILL in one test: clients that write evidence; crawls; writers of a
     # cache.
-    "KILLS": (10, 50, 500),
+    "KILLS": (5, 50, 500),
     "CRAWL_KILLS": (1, 5, 25),
-    "CACHE_KILLS": (10, 30, 300),
+    "CACHE_KILLS": (5, 30, 300),
     # Pages of a generated site whose truth is known.
-    "CRAWL_PAGES": (500, 5_000, 50_000),
+    "CRAWL_PAGES": (250, 5_000, 50_000),
     # Pages of a crawl whose report is looked at.
-    "REPORT_PAGES": (2_000, 10_000, 100_000),
+    "REPORT_PAGES": (1_000, 10_000, 100_000),
     # Pairs of a rule set and a path on which both engines are compared.
-    "PAIRS": (24_000, 240_000, 2_400_000),
+    "PAIRS": (12_000, 240_000, 2_400_000),
     # Examples of hypothesis, in per cent of the number that a test names.
     "EXAMPLES": (20, 100, 1_000),
     # Answers of a server, damaged on the way.
@@ -36,9 +36,9 @@ TABLE: dict[str, tuple[int, int, int]] = {
     # How often each fault of a server is played.
     "FAULTS": (1, 1, 20),
     # Origins whose robots.txt are asked for at once.
-    "ORIGINS": (500, 1_000, 10_000),
+    "ORIGINS": (300, 1_000, 10_000),
     # Of the corpus, a dialect reads one file in so many: fewer is more.
-    "CORPUS_STEP": (15, 3, 1),
+    "CORPUS_STEP": (30, 3, 1),
 }
 """Each row: its sizes in `make test`, `make check` and `make soak`."""
 
