@@ -18,7 +18,12 @@ LIBPQ = (
 _LONGEST = 10_000
 """Characters: what is longer is no address, and is hidden altogether."""
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+://").match
+# Somebody may forget a slash of a server's address, or both, and the scheme of a proxy's.
+_SCHEME = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]*+://|(?i:postgres\w*+|rediss?|valkeys?|https?)(?:\+\w++)?:/?"
+).match
+_LOGIN_ALONE = re.compile(r"[^/\\@:\s]*+:[^/\\]*@").match
+_PORT = re.compile(r":([^,]++)")
 _PARAMETER = re.compile(r"(?<=[?&#])([^=&#]*+)=([^&]*+)")
 
 # libpq-connect, 34.1.1.1: "keyword = value. Spaces around the equal sign are optional. To write an
@@ -93,7 +98,7 @@ def without_login(place: str) -> str:
     if scheme is None:
         return without_secrets(place)
     rest = re.split(r"[?#]", place[scheme.end() :], maxsplit=1)[0]
-    return scheme[0].lower() + rest.rpartition("@")[2]
+    return without_secrets(scheme[0].lower() + rest.rpartition("@")[2])
 
 
 def is_libpq(place: str) -> bool:
@@ -126,10 +131,19 @@ def _replaced(place: str, by: str, found: list[str] | None = None) -> str:
         secrets.append(match[3])
         return f"{match[1]}{match[2]}{by}"
 
-    scheme = _SCHEME(place)
-    if scheme is None:
-        return _LIBPQ.sub(pair, place) if is_libpq(place) else place
-    rest = _PARAMETER.sub(parameter, place[scheme.end() :])
+    def port(match: "re.Match[str]") -> str:
+        if match[1].isdecimal():
+            return match[0]
+        secrets.append(match[1])
+        return f":{by}"
+
+    if is_libpq(place):
+        return _LIBPQ.sub(pair, place)
+    found_scheme = _SCHEME(place)
+    if found_scheme is None and not _LOGIN_ALONE(place):
+        return place
+    scheme = "" if found_scheme is None else found_scheme[0]
+    rest = _PARAMETER.sub(parameter, place[len(scheme) :])
     # Up to the last "@": a password may hold one, or a "/", that should have been escaped.
     login, at, address = rest.rpartition("@")
     if at:
@@ -137,10 +151,13 @@ def _replaced(place: str, by: str, found: list[str] | None = None) -> str:
         if colon and password:
             secrets.append(password)
             login = f"{name}:{by}"
-        elif not colon and scheme[0].lower().startswith("http"):  # a token, before a proxy
+        elif not colon and scheme.lower().startswith("http"):  # a token, before a proxy
             secrets.append(login)
             login = by
-    return scheme[0] + login + at + address
+    elif not address.startswith("["):  # name:password, and the host is forgotten: no port is a word
+        hosts, *others = re.split(r"(?=[/?#])", address, maxsplit=1)
+        address = "".join((_PORT.sub(port, hosts), *others))
+    return scheme + login + at + address
 
 
 def _unquoted(value: str) -> str:

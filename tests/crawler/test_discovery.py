@@ -615,6 +615,16 @@ def test_inclusions_leave_out_the_rest() -> None:
     }
 
 
+def test_the_first_page_need_not_be_included() -> None:
+    """Its links are needed, as in a crawl; it is not among what is to be fetched."""
+    seen = discover(
+        lambda _: {"/": html("/p/1", "/p/2", "/shop")}, "links", "/", include=["/p/"], link_depth=2
+    )
+    assert seen.kept == ["/p/1", "/p/2"]
+    assert seen.paths == ["/robots.txt", "/", "/p/1", "/p/2"]
+    assert seen.discovery.filtered == {("excluded", "not included", 0): 2}
+
+
 @pytest.mark.parametrize(
     ("path", "reason", "rule"),
     [

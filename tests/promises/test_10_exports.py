@@ -54,6 +54,19 @@ def test_a_whole_export_verifies_as_such(run: Run) -> None:
     assert ran.err.startswith("OK: 5 records verified, a whole export, chain intact; head 5:")
 
 
+def test_an_emptied_file_is_no_export(run: Run) -> None:
+    """It cannot be verified, as a file of something else: exit code 3."""
+    for lines in ([], ["\n"]):
+        ran = verified(run, lines)
+        assert (ran.code, ran.out) == (3, "")
+        assert "is not an exported file: it is empty" in ran.err
+
+
+def test_a_finding_about_no_line_begins_with_what_is_wrong(run: Run) -> None:
+    ran = verified(run, exported(run)[:-1])
+    assert ran.out == "the last line of the export is missing: the file was cut short\n"
+
+
 def without(*places: int) -> Callable[[list[str]], list[str]]:
     return lambda lines: [line for at, line in enumerate(lines) if at not in places]
 

@@ -43,6 +43,15 @@ LIBPQ = [
     "host=127.0.0.1 sslpassword=sesame",
     "user=me password=open sesame",
 ]
+MISTYPED = [
+    "postgresql:me:sesame@127.0.0.1:1/db",
+    "postgresql:/me:sesame@127.0.0.1:1/db",
+    "valkey:127.0.0.1?password=sesame",
+    "valkey://127.0.0.1:sesame",
+    "redis://127.0.0.1:sesame/0",
+    "postgresql://127.0.0.1:5432,me:sesame/db",
+    "me:sesame@127.0.0.1:1",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +59,7 @@ def _a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settle(monkeypatch, tmp_path, **AT_ONCE)
 
 
-@pytest.mark.parametrize("place", [*POSTGRES, *VALKEY, *PROXIES, *LIBPQ])
+@pytest.mark.parametrize("place", [*POSTGRES, *VALKEY, *PROXIES, *LIBPQ, *MISTYPED])
 def test_one_function_knows_every_place_a_secret_can_stand(place: str) -> None:
     """What is left is of use still: host, database and harmless parameters."""
     shown = without_secrets(place)
@@ -63,7 +72,22 @@ def test_one_function_knows_every_place_a_secret_can_stand(place: str) -> None:
 
 @pytest.mark.parametrize(
     "place",
-    ["manners.db", "a=b.db", "sqlite:///a b.db", "/x/host=1/y@z.db", "postgresql://me@h/db"],
+    [
+        "manners.db",
+        "a=b.db",
+        "sqlite:///a b.db",
+        "/x/host=1/y@z.db",
+        "postgresql://me@h/db",
+        "C:\\x@y.db",
+        "C:/x@y.db",
+        "run:1.db",
+        "valkey://[::1]:6379/0",
+        "valkey://h:6379/0",
+        "postgresql://h:5432,i:5433/db",
+        "postgresql:///db?host=/run/x:y",
+        "redis.db",
+        "https.db",
+    ],
 )
 def test_what_has_no_secret_is_shown_as_it_is(place: str) -> None:
     """Names of files and of users are none."""
@@ -132,6 +156,17 @@ def test_a_libpq_string_is_not_taken_for_a_file(place: str) -> None:
         assert "connection string of libpq" in str(caught.value)
         assert SECRET not in str(caught.value) + repr(caught.value) + caught.value.place
     assert not list(Path().iterdir())
+
+
+@pytest.mark.parametrize("place", [*VALKEY, *LIBPQ])
+def test_no_command_shows_a_secret_of_its_cache(
+    capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    """`manners cache` says what is wrong about the place, and takes no libpq string for a file."""
+    ran = runner(capsys, "cache", "list", "--cache")(place)
+    assert ran.code == 2
+    assert SECRET not in ran.out + ran.err
+    assert ("connection string of libpq" in ran.err) == (place in LIBPQ)
 
 
 @pytest.mark.parametrize("place", [*VALKEY, *LIBPQ])

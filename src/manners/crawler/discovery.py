@@ -311,7 +311,7 @@ class Discovery:
         while waiting:
             url, depth = waiting.popleft()
             try:
-                page = await self._client.get(url)
+                page = await self._client.get(url, must_include=url != first)
             except _AWAY as error:
                 self.is_undecided = True
                 self.pages.append(LinkPage(url, str(error)))

@@ -206,7 +206,8 @@ class LineFinding(NamedTuple):
 
     def __str__(self) -> str:
         places = (f"line {self.line}" if self.line else "", f"record {self.id}" if self.id else "")
-        return f"{', '.join(filter(None, places))}: {self.problem}"
+        place = ", ".join(filter(None, places))
+        return f"{place}: {self.problem}" if place else self.problem
 
 
 class _Last(NamedTuple):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from manners._secrets import is_libpq, without_secrets
 from manners._text import printable
 from manners.cli import inputs, render
 from manners.urls import origin, with_scheme
@@ -104,8 +105,9 @@ def _open(cache: str | None, config: str | None) -> "Backend":
     if where is None:
         raise inputs.Unusable("no cache is named; add --cache FILE, or --cache valkey://…")
     path = where.removeprefix("sqlite:///")
-    if "://" not in path and not Path(path).exists():  # to look at it is no reason to make it
-        raise inputs.Unusable(f"there is no cache at {where!r}")
+    is_file = "://" not in path and not is_libpq(path)
+    if is_file and not Path(path).exists():  # to look at it is no reason to make it
+        raise inputs.Unusable(f"there is no cache at {without_secrets(where)!r}")
     return open_backend(where, settings.server_timeout)
 
 

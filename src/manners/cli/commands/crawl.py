@@ -331,11 +331,14 @@ def _ask_about_unfinished(settings: "Settings") -> None:
             return
         status = status_of(store, number)
         where = inputs.store_option(store.place)
-    how = f"is {RUNNING}" if status.ended == RUNNING else f"is unfinished ({status.ended})"
+    if status.ended == RUNNING:
+        how, advice = f"is {RUNNING}", "Wait for it"
+    else:
+        how = f"is unfinished ({status.ended})"
+        advice = f"Resume it: manners crawl --resume{where}"
     raise inputs.Unusable(
         f"crawl {number} in {store.place} {how}: {status.fetched:,} fetched, {status.left:,} left;"
-        f" nothing was fetched now. Resume it: manners crawl --resume{where};"
-        " or begin another beside it: --new"
+        f" nothing was fetched now. {advice}; or begin another beside it: --new"
     )
 
 

@@ -239,6 +239,9 @@ def _verify_file(file: str, expected: "Head | None", json: bool) -> int:
             _complain(f"{file!r} is not an exported file: {error}")
             return UNDECIDED
     records, trailer = count(exported.records, "record"), exported.trailer
+    if not (number or exported.records or trailer or expected):  # all may have been removed
+        _complain(f"{file!r} is not an exported file: it is empty")
+        return UNDECIDED
     if number:
         _say(f"FAILED: {count(number, 'finding')} in {records}")
     elif trailer is not None and trailer.kind == WHOLE:
