@@ -25,6 +25,8 @@ TABLE: dict[str, tuple[int, int, int]] = {
     "CACHE_KILLS": (5, 30, 300),
     # Pages of a generated site whose truth is known.
     "CRAWL_PAGES": (250, 5_000, 50_000),
+    # URLs that a discovery keeps in its store.
+    "FOUND_URLS": (30_000, 100_000, 1_000_000),
     # Pages of a crawl whose report is looked at.
     "REPORT_PAGES": (1_000, 10_000, 100_000),
     # Pairs of a rule set and a path on which both engines are compared.

@@ -165,7 +165,19 @@ CHOICES: list[tuple[str, ...]] = [(), ("--depth", "3"), ("--source", "sitemap"),
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize(
+    "part",
+    [
+        0,
+        1,
+        *(
+            pytest.param(
+                part, marks=pytest.mark.soak(small="test_a_crawl_may_be_killed_at_any_moment")
+            )
+            for part in (2, 3)
+        ),
+    ],
+)
 def test_a_crawl_may_be_killed_at_any_moment(world: World, tmp_path: Path, part: int) -> None:
     """Every URL has the fate it has otherwise, and little is asked for twice."""
     kill_again_and_again(world, tmp_path, CHOICES[part], KILLS, f"file {SEED} {part}")

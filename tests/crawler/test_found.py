@@ -19,6 +19,7 @@ from manners.evidence.database import Database
 from manners.evidence.store import EvidenceStore
 from tests.client.asking import asking, rules, run
 from tests.faults.server import Site, by_path, page
+from tests.sizes import size
 
 ROOT = Path(__file__).parents[2]
 New = Callable[[], str]
@@ -180,10 +181,12 @@ def test_no_password_is_kept(new: New) -> None:
     assert starts == ["https://…@example.com/"]
 
 
+@pytest.mark.long
 def test_many_urls_take_little_memory(new: New) -> None:
-    """A hundred thousand are written and read again, a thousand at a time."""
+    """Tens of thousands are written and read again, a thousand at a time."""
     place = new()
-    many = 30_000 if "://" in place else 100_000  # a server is slower, and no other
+    many = size("FOUND_URLS")
+    many = many * 3 // 10 if "://" in place else many  # a server is slower, and no other
     number, count, kilobytes = map(int, ended(started(place, many, "many")).split())
     assert (number, count) == (1, many)
     assert kilobytes < 40_000

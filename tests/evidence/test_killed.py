@@ -270,7 +270,16 @@ def test_a_client_may_be_killed_at_any_moment(tmp_path: Path) -> None:
     assert records["blocked_by_exclusion"] > 0
 
 
-@pytest.mark.parametrize("bug", [bug.__name__ for bug in BUGS])
+@pytest.mark.parametrize(
+    "bug",
+    [
+        BUGS[0].__name__,
+        *(
+            pytest.param(bug.__name__, marks=pytest.mark.soak(small="test_a_bug_would_be_found"))
+            for bug in BUGS[1:]
+        ),
+    ],
+)
 def test_a_bug_would_be_found(tmp_path: Path, bug: str) -> None:
     """These tests can fail."""
     with pytest.raises(AssertionError, match="KILLED_SEED"):
