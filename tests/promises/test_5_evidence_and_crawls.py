@@ -193,6 +193,20 @@ def test_a_second_crawl_asks_what_to_do_with_an_unfinished_one(run: Run, site: S
     assert (second.crawl, second.left > 0) == (2, True)
 
 
+def test_a_second_crawl_beside_one_that_is_running_does_not_advise_to_resume_it(
+    run: Run, site: Site
+) -> None:
+    """To resume what is running is not possible; --new is."""
+    starts = [site.url(path="/a"), site.url(path="/slow")]
+    for _ in manners.crawl(starts, store="manners.db", allow_private=True, source="links"):
+        ran = run("crawl", site.url())
+        break
+    assert (ran.code, ran.out) == (2, "")
+    assert "crawl 1 in manners.db is running" in ran.err
+    assert "--new" in ran.err
+    assert "--resume" not in ran.err
+
+
 def test_a_finished_crawl_is_in_nobodys_way(run: Run, site: Site) -> None:
     """A second one just begins."""
     assert run("crawl", site.url()).code == 0
