@@ -101,7 +101,10 @@ class Apart:
         ]
 
     def _held_up(self, visit: Visit) -> float:
-        return sum(lost for ended, lost in self.standstills if abs(visit.at - ended) <= AFTERMATH)
+        return self._lost_at(visit.at)
+
+    def _lost_at(self, moment: float) -> float:
+        return sum(lost for ended, lost in self.standstills if abs(moment - ended) <= AFTERMATH)
 
     def _on_the_way(self, visit: Visit) -> float:
         """The same for one of several clients, whose start was given out elsewhere."""
@@ -109,14 +112,19 @@ class Apart:
         since, until = visit.at - ON_THE_WAY, visit.at + AFTERMATH
         return sum(lost for ended, lost in its if since <= ended <= until)
 
-    def most_at_once(self, address: str, grace: float = 0.005) -> int:
+    def most_at_once(self, address: str) -> int:
         """The most requests that a host had at a time.
 
-        A client that closes a connection and opens another is seen leaving a moment late.
+        A client that closes a connection and opens another is seen leaving a moment late, and
+        later where the machine stood still.
         """
         visits = self.at(address)
         events = [(visit.at, 1) for visit in visits]
-        events += [(max(visit.left - grace, visit.at), -1) for visit in visits if visit.left]
+        events += [
+            (max(visit.left - LATE - self._lost_at(visit.left), visit.at), -1)
+            for visit in visits
+            if visit.left
+        ]
         running = most = 0
         for _, step in sorted(events):
             running += step

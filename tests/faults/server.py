@@ -65,6 +65,9 @@ class Call:
         self.visit: Visit | None = None
         self.stays = False
         """Whether another request may follow."""
+        self.wrote: float | None = None
+        """When the last part of the answer was about to be written: the client has it no earlier,
+        and may have it before this process goes on."""
 
     async def request(self) -> Visit:
         """The request, read when first asked for."""
@@ -88,6 +91,7 @@ class Call:
         for part in parts:
             if self._writer.is_closing():
                 raise Gone
+            self.wrote = time.monotonic()
             self._writer.write(part)
             try:
                 await self._writer.drain()
@@ -119,6 +123,7 @@ class Call:
 
     def reset(self) -> None:
         """Slam the door: the client gets a RST."""
+        self.wrote = time.monotonic()
         linger = struct.pack("ii", 1, 0)
         self._writer.get_extra_info("socket").setsockopt(
             socket.SOL_SOCKET, socket.SO_LINGER, linger
@@ -202,9 +207,11 @@ class Site:
                 await writer.wait_closed()
 
     async def _answer(self, call: Call) -> bool:
+        left = None
         try:
             if call.address.startswith("127."):
                 await self.answer(call)
+            left = call.wrote
         except Gone:
             return False
         except Exception as failure:
@@ -212,7 +219,7 @@ class Site:
             return False
         finally:
             if call.visit is not None:
-                call.visit.left = time.monotonic()
+                call.visit.left = left or time.monotonic()
         return call.stays
 
 
