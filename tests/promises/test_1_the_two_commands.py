@@ -1,6 +1,7 @@
 """`make test` and `make check` always pass: what makes that so, without running them."""
 
 import ast
+import os
 import re
 import shutil
 import signal
@@ -102,12 +103,21 @@ def test_one_place_handles_signals() -> None:
 # What each target runs.
 
 
+OUTSIDE = {
+    name: value
+    for name, value in os.environ.items()
+    if name not in ("MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS", "MAKELEVEL", "PYTHON")
+}
+"""The environment without what `make test PYTHON=…` hands down."""
+
+
 def dry(*words: str) -> str:
     """What `make` would do, with an environment that is made."""
     made = [f"--assume-old=.venv/{stamp}" for stamp in ("made", "installed", "tested", "checked")]
     ran = subprocess.run(
         ["make", "--dry-run", "--no-print-directory", *made, *words],
         cwd=ROOT,
+        env=OUTSIDE,
         capture_output=True,
         check=True,
         text=True,
@@ -170,7 +180,7 @@ def test_another_python_makes_the_environment_anew(tmp_path: Path) -> None:
 
     def made_by(*words: str) -> str:
         command = ["make", "--silent", *words, ".venv/made"]
-        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+        subprocess.run(command, cwd=tmp_path, env=OUTSIDE, check=True, capture_output=True)
         python = tmp_path / ".venv" / "bin" / "python"
         ran = subprocess.run([python, "-c"], check=True, capture_output=True, text=True)
         return ran.stdout.strip()

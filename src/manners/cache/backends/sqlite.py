@@ -82,10 +82,10 @@ class SqliteBackend:
         """Close the file; whoever needs it again opens it again."""
         thread, self._thread = self._thread, None
         if thread is not None:
-            try:
-                await asyncio.get_running_loop().run_in_executor(thread, self._close)
-            finally:
-                thread.shutdown(wait=False)
+            closing = thread.submit(self._close)
+            thread.shutdown(wait=False)
+            # Whoever is cancelled meanwhile stops waiting; the file is closed all the same.
+            await asyncio.shield(asyncio.wrap_future(closing))
 
     async def _run(self, work: Callable[..., _T], *arguments: Any) -> _T:
         if self._thread is None:
