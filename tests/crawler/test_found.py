@@ -244,6 +244,7 @@ def test_what_could_not_be_written_is_written_later(tmp_path: Path) -> None:
         found.begin("https://example.com/").add(page_of("/a"))
         with sqlite3.connect(place) as other:
             other.execute("ALTER TABLE urls RENAME TO away")
+        other.close()
         with pytest.raises(StoreError):
             found.flush()
         with sqlite3.connect(place) as other:
