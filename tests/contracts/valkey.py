@@ -9,6 +9,7 @@ however that ends. The wheel's own pytest plug-in starts servers that do not: it
 
 import ctypes
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -156,5 +157,12 @@ def run(
 
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+    """A port of five digits, below those that the system gives to connections meanwhile."""
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with socket.socket() as tried:
+            try:
+                tried.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port

@@ -3,10 +3,8 @@
 import doctest
 import inspect
 import io
-import random
 import re
 import shlex
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,6 +21,7 @@ from docs import _hooks
 from manners.cli import main
 from manners.cli.app import build
 from manners.robots.dialects import DEFAULT, get, names
+from tests.contracts.valkey import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -62,18 +61,6 @@ def with_free_ports(page: str) -> str:
     """The page with ports that nobody uses now: it may be read more than once at a time."""
     free = {port: str(free_port()) for port in sorted(set(_PORT.findall(page)))}
     return _PORT.sub(lambda port: free[port[0]], page)
-
-
-def free_port() -> int:
-    """A port of five digits, below those that the system gives to connections."""
-    while True:
-        port = random.SystemRandom().randrange(20_000, 32_000)
-        with socket.socket() as tried:
-            try:
-                tried.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        return port
 
 
 class Reader:

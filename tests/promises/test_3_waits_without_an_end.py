@@ -2,7 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import psycopg
@@ -26,15 +27,22 @@ def server() -> Iterator[Postgres]:
         yield server
 
 
-def test_get_and_close_end_while_postgresql_stands_still(server: Postgres) -> None:
+@contextmanager
+def locked(place: str) -> Iterator[None]:
+    """Another session holds the head row."""
+    with psycopg.connect(place) as other:
+        other.execute("SELECT * FROM evidence_head FOR UPDATE")
+        yield
+
+
+def get_and_close_end(place: str, in_the_way: Callable[[], AbstractContextManager[object]]) -> None:
     """With an error at the limit, and without a request."""
-    place = server.database()
     EvidenceStore(place).close()
 
     async def main() -> None:
         async with Site(site()) as web:
             client = asking(evidence=EvidenceStore(place, timeout=LIMIT))
-            with still(server):
+            with in_the_way():
                 with pytest.raises(StoreTimeout, match="server_timeout"):
                     await client.get(web.url(path="/during"))
                 await client.close()
@@ -43,26 +51,17 @@ def test_get_and_close_end_while_postgresql_stands_still(server: Postgres) -> No
             assert "/during" not in {visit.path for visit in web.log}
 
     run(main)
+
+
+def test_get_and_close_end_while_postgresql_stands_still(server: Postgres) -> None:
+    """With an error at the limit, and without a request."""
+    get_and_close_end(server.database(), lambda: still(server))
 
 
 def test_get_and_close_end_while_another_session_holds_the_head_row(server: Postgres) -> None:
     """With an error at the limit, and without a request."""
     place = server.database()
-    EvidenceStore(place).close()
-
-    async def main() -> None:
-        async with Site(site()) as web:
-            client = asking(evidence=EvidenceStore(place, timeout=LIMIT))
-            with psycopg.connect(place) as other:
-                other.execute("SELECT * FROM evidence_head FOR UPDATE")
-                with pytest.raises(StoreTimeout, match="server_timeout"):
-                    await client.get(web.url(path="/during"))
-                await client.close()
-                assert client.evidence is not None
-                await asyncio.to_thread(client.evidence.close)
-            assert "/during" not in {visit.path for visit in web.log}
-
-    run(main)
+    get_and_close_end(place, lambda: locked(place))
 
 
 def test_keep_does_not_run_on_the_event_loop(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from manners import Settings
 from manners.errors import InvalidURL
 from manners.settings import SettingsError
 from manners.urls import origin, with_scheme
-from tests.cli.running import AT_ONCE, Run, runner, settle
+from tests.cli.running import Run
 from tests.client.asking import blocking, rules, settings
 from tests.faults.server import Call, Site, by_path, in_thread, page
 
@@ -40,13 +40,6 @@ SITE = by_path(
 def site() -> Iterator[Site]:
     with in_thread(Site(SITE)) as running:
         yield running
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """What runs the command, in an empty folder and without delays."""
-    settle(monkeypatch, tmp_path, **AT_ONCE)
-    return runner(capsys)
 
 
 # Charsets.

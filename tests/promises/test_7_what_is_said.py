@@ -65,13 +65,6 @@ def server() -> Iterator[Site]:
         yield running
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
-    """What runs the command, in an empty folder and without delays."""
-    settle(monkeypatch, tmp_path, **AT_ONCE)
-    return runner(capsys)
-
-
 # Logs.
 
 

@@ -82,6 +82,11 @@ class Trailer(NamedTuple):
 _TRAILER = {"export", "records", "total", "start", "head", "digest"}
 
 
+def _digested(record: Record) -> bytes:
+    """What the digest of an export covers of a record."""
+    return f"{record.hash}\n".encode("utf-8", "surrogatepass")
+
+
 class Exporting:
     """Makes the lines of an export, and counts them for the last one.
 
@@ -102,7 +107,7 @@ class Exporting:
     def line(self, record: Record) -> dict[str, Any]:
         """A record as a line of the export."""
         self.records += 1
-        self._digest.update(f"{record.hash}\n".encode("utf-8", "surrogatepass"))
+        self._digest.update(_digested(record))
         return {**as_dict(record, self._redact), "export": self._kind}
 
     def trailer(self, start: Head, head: Head, total: int) -> Trailer:
@@ -367,7 +372,7 @@ class Exported:
     def _look_at(self, line: _Line) -> Iterator[str]:
         record, is_redacted = line.record, line.is_redacted
         last, self.records = self._last, self.records + 1
-        self._digest.update(f"{record.hash}\n".encode("utf-8", "surrogatepass"))
+        self._digest.update(_digested(record))
         if self._first is None:
             self._first, self._kind, self.first = record, line.kind, record.id
         elif line.kind != self._kind:

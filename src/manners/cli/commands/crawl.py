@@ -202,6 +202,7 @@ def _run(
 def _next(status: "Status", crawl: "Crawl", place: str, output: Path | None) -> Iterator[str]:
     """What to type next."""
     where = printable(inputs.store_option(place))
+    which = "" if status.crawl == status.latest else f" --crawl {status.crawl}"
     if crawl.is_cut:
         yield (
             "there is more than was taken in: of a page 10,000 links are read;"
@@ -209,11 +210,9 @@ def _next(status: "Status", crawl: "Crawl", place: str, output: Path | None) -> 
         )
     if status.resumable:
         more = "" if "limit" not in status.ended else " with a higher --max-pages or --max-minutes"
-        which = "" if status.crawl == status.latest else f" --crawl {status.crawl}"
         folder = "" if output is None else f" -o {shlex.quote(str(output))}"
         yield f"go on{more}: manners crawl --resume{which}{where}{printable(folder)}"
     yield f"check the evidence: manners evidence verify{where}"
-    which = "" if status.crawl == status.latest else f" --crawl {status.crawl}"
     yield f"see it as a picture: manners report{where.replace(' --store', '', 1)}{which}"
 
 
