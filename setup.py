@@ -29,7 +29,7 @@ modules = cythonize(
         Extension(
             "manners.robots._kernel",
             ["src/manners/robots/_kernel.pyx"],
-            depends=["src/manners/robots/_arrow.pxi"],
+            depends=sorted(str(path) for path in Path("src/manners/robots").glob("*.pxi")),
             extra_compile_args=["/O2"] if os.name == "nt" else ["-O3", *flags],
             extra_link_args=[flag for flag in flags if flag.startswith("-fsanitize")],
         )

@@ -17,9 +17,13 @@ if TYPE_CHECKING:
     from manners import robots as robots
     from manners import urls as urls
     from manners._compiled import KERNEL
-    from manners.cache.robots import AsyncRobotsCache, RobotsCache, check
-    from manners.client import AsyncClient, Client
-    from manners.crawler.crawl import crawl
+    from manners.cache.blocking import RobotsCache, check
+    from manners.cache.robots import AsyncRobotsCache
+    from manners.client.async_client import AsyncClient
+    from manners.client.blocking import Client
+    from manners.client.page import Page
+    from manners.crawler.crawl import Crawl, crawl
+    from manners.crawler.page import CrawledPage
     from manners.errors import (
         BudgetExceeded,
         Disallowed,
@@ -28,10 +32,12 @@ if TYPE_CHECKING:
         MannersError,
         MissingExtra,
         PolitenessError,
+        SettingsError,
         SlotTimeout,
         StoreError,
     )
-    from manners.page import Page
+    from manners.evidence.store import EvidenceStore
+    from manners.politeness.budget import Budget
     from manners.robotrules import RobotRules
     from manners.robots.agents import product_token
     from manners.robots.dialects import Dialect
@@ -47,10 +53,14 @@ __all__ = [
     "KERNEL",
     "AsyncClient",
     "AsyncRobotsCache",
+    "Budget",
     "BudgetExceeded",
     "Client",
+    "Crawl",
+    "CrawledPage",
     "Dialect",
     "Disallowed",
+    "EvidenceStore",
     "Group",
     "HostDeferred",
     "InvalidURL",
@@ -65,6 +75,7 @@ __all__ = [
     "RobotsCache",
     "Rule",
     "Settings",
+    "SettingsError",
     "SlotTimeout",
     "StoreError",
     "Verdict",
@@ -77,30 +88,35 @@ __all__ = [
 
 _HOME = {
     "KERNEL": "manners._compiled",
-    "AsyncClient": "manners.client",
+    "AsyncClient": "manners.client.async_client",
     "AsyncRobotsCache": "manners.cache.robots",
+    "Budget": "manners.politeness.budget",
     "BudgetExceeded": "manners.errors",
-    "Client": "manners.client",
+    "Client": "manners.client.blocking",
+    "Crawl": "manners.crawler.crawl",
+    "CrawledPage": "manners.crawler.page",
     "Dialect": "manners.robots.dialects",
     "Disallowed": "manners.errors",
+    "EvidenceStore": "manners.evidence.store",
     "Group": "manners.robots.groups",
     "HostDeferred": "manners.errors",
     "InvalidURL": "manners.errors",
     "MannersError": "manners.errors",
     "MissingExtra": "manners.errors",
-    "Page": "manners.page",
+    "Page": "manners.client.page",
     "Policy": "manners.robots.policy",
     "PolitenessError": "manners.errors",
     "Reason": "manners.robots.verdict",
     "RobotRules": "manners.robotrules",
     "Robots": "manners.robots.policy",
-    "RobotsCache": "manners.cache.robots",
+    "RobotsCache": "manners.cache.blocking",
     "Rule": "manners.robots.groups",
     "Settings": "manners.settings",
+    "SettingsError": "manners.errors",
     "SlotTimeout": "manners.errors",
     "StoreError": "manners.errors",
     "Verdict": "manners.robots.verdict",
-    "check": "manners.cache.robots",
+    "check": "manners.cache.blocking",
     "crawl": "manners.crawler.crawl",
     "lines": "manners.robots.lines",
     "parse": "manners.robots.policy",

@@ -9,11 +9,11 @@ from manners.cli import main
 
 
 def run() -> None:
-    """The command as a process of its own."""
-    # When the reader goes away, as `head` does, end quietly like any other command.
+    """Run the command as a process."""
+    # If the reader of a pipe goes away, as `head` does, end silently like other commands.
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    # What was closed by whoever started this (`>&-`) leads nowhere; and no file takes its number.
+    # A stream that was closed by the caller (`>&-`) goes to /dev/null, and no file gets its number.
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 (to the end)
@@ -21,7 +21,7 @@ def run() -> None:
     try:
         sys.stdout.flush()
     except OSError:
-        # Said already. What could not be written would be tried, and complained about, once more.
+        # The error was printed already; without this, Python would flush and complain again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
 

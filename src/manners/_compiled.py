@@ -1,6 +1,6 @@
-"""The compiled kernel, where it is built and wanted; the plain engine says what is right.
+"""The compiled kernel, where it is built; the plain engine is the reference.
 
-`MANNERS_PURE=1` turns the kernel off. This is the one place below the command that looks at the
+`MANNERS_PURE=1` turns the kernel off. This is the only place below the command that reads the
 environment.
 """
 
@@ -18,7 +18,7 @@ def _load() -> Any:
     except ModuleNotFoundError:  # not built: there was no C compiler
         return None
     except ImportError as error:
-        warnings.warn(f"the plain engine runs: the kernel does not load: {error}", stacklevel=2)
+        warnings.warn(f"kernel not loaded, using the plain engine: {error}", stacklevel=2)
         return None
 
 

@@ -27,3 +27,12 @@ def member(package: str, family: str, name: str) -> ModuleType:
     if name not in names(package):
         raise UnknownName(family, name, names(package))
     return import_module(f"{package}.{name}")
+
+
+def by_scheme(package: str, family: str, scheme: str) -> ModuleType:
+    """The member whose `SCHEMES` has the scheme of a URL, or an error that lists the schemes."""
+    modules = [member(package, family, name) for name in names(package)]
+    known = {known: module for module in modules for known in getattr(module, "SCHEMES", ())}
+    if scheme not in known:
+        raise UnknownName(family, scheme, sorted(known))
+    return known[scheme]

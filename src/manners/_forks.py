@@ -1,13 +1,13 @@
-"""How often this process was forked off another one.
+"""Forks: how often this process was forked.
 
-Threads, event loops and requests under way stay with the parent; whoever keeps such things looks
-here whether it is still the process that began them.
+Threads, event loops and requests in progress stay with the parent. Code that keeps such things
+compares generations to see whether it is still in the process that started them.
 """
 
 import os
 
 generation = 0
-"""0 in the process that imported this first, 1 in a child of it, and so on."""
+"""0 in the process that first imported this module, 1 in its child, and so on."""
 
 
 def _count() -> None:

@@ -1,25 +1,25 @@
-"""The portal: one event loop in a thread, for everything that looks blocking from outside."""
+"""The portal: one event loop in a thread, behind all blocking calls."""
 
 import asyncio
 import atexit
 import os
 import threading
 import weakref
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
 Close = Callable[[], Coroutine[Any, Any, object]]
-_LAST = 1.0
-"""Seconds that are waited, at exit, for what nobody has closed."""
+_EXIT_TIMEOUT = 1.0
+"""Seconds to wait at exit for what was not closed."""
 
 
 class Portal:
     """An event loop in a thread of its own, started when first needed; safe from any thread.
 
-    It runs as long as the program: whoever closes something at exit still can.
+    It runs as long as the program, so that things can still be closed at exit.
 
     >>> import asyncio
     >>> portal.run(asyncio.sleep(0, "done"))
@@ -30,20 +30,20 @@ class Portal:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._open: dict[object, Close] = {}
-        """What is to be closed when nobody has its owner any more."""
+        """What to close when its owner is garbage-collected."""
         self._closing: set[Future[None]] = set()
-        self._parents: list[object] = []
+        self._inherited: list[object] = []
 
     def submit(self, work: Coroutine[Any, Any, _T]) -> "Future[_T]":
-        """Start some work in the loop."""
+        """Start a coroutine in the loop."""
         return asyncio.run_coroutine_threadsafe(work, self._running())
 
     def run(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """Do some work in the loop and wait for it; whoever stops waiting cancels it."""
+        """Run a coroutine in the loop and wait for it; to stop waiting cancels it."""
         loop = self._running()
         if asyncio._get_running_loop() is loop:
             work.close()
-            raise RuntimeError("a blocking call inside the portal's own loop would wait for itself")
+            raise RuntimeError("a blocking call inside the portal's own loop would deadlock")
         future = asyncio.run_coroutine_threadsafe(work, loop)
         try:
             return future.result()
@@ -52,31 +52,41 @@ class Portal:
             raise
 
     def call(self, function: Callable[..., object], *arguments: object) -> None:
-        """Call a function in the loop, soon, and do not wait for it."""
+        """Call a function in the loop, fire-and-forget."""
         self._running().call_soon_threadsafe(function, *arguments)
 
     def close_behind(self, owner: object, close: Close) -> None:
-        """Close something in the loop when its owner is gone, or the program ends.
+        """Close something in the loop when its owner is garbage-collected, or the program ends.
 
-        Blocking libraries do not complain of what is never closed. What they do not know that they
-        have, as a session of aiohttp in this loop, must not either.
+        Users of blocking code need not close things, so an aiohttp session in this loop must not
+        warn that it was never closed.
         """
         key = object()
         self._open[key] = close
-        weakref.finalize(owner, self._close, key).atexit = False  # nobody would wait for it there
+        weakref.finalize(owner, self._close, key).atexit = False  # `_end` does that, and waits
+
+    @contextmanager
+    def replaced_by(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+        """Use another event loop, which the caller runs, for a while: `manners.testing` has one."""
+        with self._lock:
+            before, self._loop = self._loop, loop
+        try:
+            yield
+        finally:
+            self._loop = before
 
     def _close(self, key: object) -> None:
-        """Begin to close something. It may be the collector that asks: nothing is waited for."""
+        """Begin to close something, without waiting: this may run in the garbage collector."""
         close, loop = self._open.pop(key, None), self._loop
         if close is not None and loop is not None:
-            closing = asyncio.run_coroutine_threadsafe(_closed(close), loop)
+            closing = asyncio.run_coroutine_threadsafe(_run_close(close), loop)
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
 
     def _end(self) -> None:
         for key in tuple(self._open):
             self._close(key)
-        wait(tuple(self._closing), timeout=_LAST)
+        wait(tuple(self._closing), timeout=_EXIT_TIMEOUT)
 
     def _running(self) -> asyncio.AbstractEventLoop:
         loop = self._loop
@@ -91,24 +101,24 @@ class Portal:
         return loop
 
     def _forget(self) -> None:
-        """In a forked child there is no such thread any more."""
-        # What the loop has open is the parent's as well, and is not to be closed with the loop.
-        self._parents += self._loop, self._open
+        """In a forked child, forget the thread, which does not exist there."""
+        # The loop's connections are the parent's as well, and must not be closed with the loop.
+        self._inherited += self._loop, self._open
         self._lock, self._loop = threading.Lock(), None
         self._open, self._closing = {}, set()
 
 
 def _run_forever(loop: asyncio.AbstractEventLoop) -> None:
-    # A callback that calls sys.exit() ends a loop, after its task was told: whoever waits for the
-    # task gets it, and everybody else goes on.
+    # A callback that calls sys.exit() ends the loop, once its task has the exception: the caller
+    # that waits for the task gets it, and everything else goes on.
     while not loop.is_closed():
         with suppress(SystemExit, KeyboardInterrupt):
             loop.run_forever()
 
 
-async def _closed(close: Close) -> None:
+async def _run_close(close: Close) -> None:
     await close()
-    await asyncio.sleep(0)  # connections are gone a turn later
+    await asyncio.sleep(0)  # connections are closed one iteration later
 
 
 portal = Portal()

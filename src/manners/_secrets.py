@@ -1,24 +1,25 @@
-"""Secrets in the addresses of stores, servers and proxies: where they stand, and how to hide them.
+"""Secrets in the addresses of stores, servers and proxies, and how to hide them.
 
-Everything that shows or keeps such an address asks here. A secret can stand before the host
-(`user:password@host`), in a parameter (`?password=…`, `?sslpassword=…`, `?token=…`), and in a
-connection string of libpq (`host=… password=…`).
+Everything that shows or stores such an address goes through here. A secret can stand before the
+host (`user:password@host`), in a parameter (`?password=…`, `?sslpassword=…`, `?token=…`), and in a
+libpq connection string (`host=… password=…`).
 """
 
 import re
 from urllib.parse import unquote
 
+from manners._text import possessive
+
 HIDDEN = "***"
 LIBPQ = (
-    "a connection string of libpq, and not the name of a file; write it as"
-    " postgresql://user@host:port/database"
+    "a libpq connection string, not a file name; write it as postgresql://user@host:port/database"
 )
-"""What is wrong about one that is given where a file or a URL is needed."""
+"""The problem with one where a file or a URL is needed."""
 
 _LONGEST = 10_000
-"""Characters: what is longer is no address, and is hidden altogether."""
+"""Characters: anything longer is not an address, and is hidden altogether."""
 
-# Somebody may forget a slash of a server's address, or both, and the scheme of a proxy's.
+# People forget one or both slashes of a server's address, and the scheme of a proxy's.
 _SCHEME = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]*+://|(?i:postgres\w*+|rediss?|valkeys?|https?)(?:\+\w++)?:/?"
 ).match
@@ -30,8 +31,9 @@ _PARAMETER = re.compile(r"(?<=[?&#])([^=&#]*+)=([^&]*+)")
 # empty value, or a value containing spaces, surround it with single quotes … Single quotes and
 # backslashes within a value must be escaped with a backslash". Somebody may forget the quotes: a
 # value without them goes on to the next keyword.
+_QUOTED = possessive(r"[^'\\]|\\.", "*")
 _LIBPQ = re.compile(
-    r"(?<!\S)([A-Za-z_]\w*+)(\s*=\s*)('(?:[^'\\]|\\.)*+'(?=\s|$)|.*?)(?=\s+[A-Za-z_]\w*+\s*=|\s*$)",
+    rf"(?<!\S)([A-Za-z_]\w*+)(\s*=\s*)('{_QUOTED}'(?=\s|$)|.*?)(?=\s+[A-Za-z_]\w*+\s*=|\s*$)",
     re.DOTALL,
 )
 _KEYWORD = re.compile(r"(?<!\S)([A-Za-z_]\w*+)\s*=").finditer
@@ -48,11 +50,11 @@ _HARMLESS = _LIBPQ_WORDS - {"password", "sslpassword"} | {
     *("tcp_user_timeout", "sslnegotiation", "ssl_min_protocol_version", "requirepeer"),
     *("db", "protocol", "ssl_cert_reqs", "ssl_ca_certs", "ssl_check_hostname", "client_name"),
 }
-"""Parameters whose values are no secrets. All others may be: `passwrod=…` is one, too."""
+"""Parameters whose values are not secret. Any other may be: `passwrod=…` is one, too."""
 
 
 def without_secrets(place: str) -> str:
-    """An address as it may be shown and logged: `***` stands in the place of a secret.
+    """An address that may be shown and logged: every secret is replaced by `***`.
 
     >>> without_secrets("postgresql://me:secret@example.com/db?sslpassword=secret&sslmode=require")
     'postgresql://me:***@example.com/db?sslpassword=***&sslmode=require'
@@ -61,19 +63,19 @@ def without_secrets(place: str) -> str:
     >>> without_secrets("manners.db")
     'manners.db'
     """
-    return _replaced(place, HIDDEN)
+    return _replaced(place)
 
 
 def secrets_of(place: str) -> list[str]:
-    """The secrets in an address, as they are written and as they are meant; the longest first.
+    """The secrets in an address, as written and decoded; the longest first.
 
     >>> secrets_of("valkey://:s%20t@example.com/0")
     ['s%20t', 's t']
     """
     found: list[str] = []
-    _replaced(place, HIDDEN, found)
-    meant = {each for one in found for each in (one, unquote(one), _unquoted(one)) if each}
-    return sorted(meant, key=lambda each: (-len(each), each))
+    _replaced(place, found)
+    meant = {form for text in found for form in (text, unquote(text), _unquoted(text)) if form}
+    return sorted(meant, key=lambda form: (-len(form), form))
 
 
 def hidden_in(message: str, place: str) -> str:
@@ -89,7 +91,7 @@ def hidden_in(message: str, place: str) -> str:
 
 
 def without_login(place: str) -> str:
-    """An address without name, password and parameters: as it may be kept to be used again.
+    """An address without user name, password and parameters, so that it may be stored.
 
     >>> without_login("valkey://name:secret@example.com:6379/0?password=secret")
     'valkey://example.com:6379/0'
@@ -102,7 +104,7 @@ def without_login(place: str) -> str:
 
 
 def is_libpq(place: str) -> bool:
-    """Whether this is a connection string of libpq rather than the name of a file.
+    """Whether this is a libpq connection string rather than a file name.
 
     >>> is_libpq("host=example.com dbname=db"), is_libpq("runs/host=a/manners.db")
     (True, False)
@@ -112,31 +114,27 @@ def is_libpq(place: str) -> bool:
     return any(found[1].lower() in _LIBPQ_WORDS for found in _KEYWORD(place[:_LONGEST]))
 
 
-def _replaced(place: str, by: str, found: list[str] | None = None) -> str:
-    """The address with `by` in place of each secret, which is added to `found`."""
+def _replaced(place: str, found: list[str] | None = None) -> str:
+    """The address with `***` in place of each secret, which is added to `found`."""
     secrets = [] if found is None else found
-    if len(place) > _LONGEST:
-        secrets.append(place)
-        return by
+
+    def hidden(secret: str) -> str:
+        secrets.append(secret)
+        return HIDDEN
 
     def parameter(match: "re.Match[str]") -> str:
-        if unquote(match[1]).lower() in _HARMLESS or not match[2]:
-            return match[0]
-        secrets.append(match[2])
-        return f"{match[1]}={by}"
+        is_harmless = unquote(match[1]).lower() in _HARMLESS or not match[2]
+        return match[0] if is_harmless else f"{match[1]}={hidden(match[2])}"
 
     def pair(match: "re.Match[str]") -> str:
-        if match[1].lower() in _HARMLESS or not match[3]:
-            return match[0]
-        secrets.append(match[3])
-        return f"{match[1]}{match[2]}{by}"
+        is_harmless = match[1].lower() in _HARMLESS or not match[3]
+        return match[0] if is_harmless else f"{match[1]}{match[2]}{hidden(match[3])}"
 
     def port(match: "re.Match[str]") -> str:
-        if match[1].isdecimal():
-            return match[0]
-        secrets.append(match[1])
-        return f":{by}"
+        return match[0] if match[1].isdecimal() else f":{hidden(match[1])}"
 
+    if len(place) > _LONGEST:
+        return hidden(place)
     if is_libpq(place):
         return _LIBPQ.sub(pair, place)
     found_scheme = _SCHEME(place)
@@ -144,19 +142,17 @@ def _replaced(place: str, by: str, found: list[str] | None = None) -> str:
         return place
     scheme = "" if found_scheme is None else found_scheme[0]
     rest = _PARAMETER.sub(parameter, place[len(scheme) :])
-    # Up to the last "@": a password may hold one, or a "/", that should have been escaped.
+    # Up to the last "@": a password may contain one, or a "/", that should have been escaped.
     login, at, address = rest.rpartition("@")
     if at:
         name, colon, password = login.partition(":")
         if colon and password:
-            secrets.append(password)
-            login = f"{name}:{by}"
+            login = f"{name}:{hidden(password)}"
         elif not colon and scheme.lower().startswith("http"):  # a token, before a proxy
-            secrets.append(login)
-            login = by
-    elif not address.startswith("["):  # name:password, and the host is forgotten: no port is a word
-        hosts, *others = re.split(r"(?=[/?#])", address, maxsplit=1)
-        address = "".join((_PORT.sub(port, hosts), *others))
+            login = hidden(login)
+    elif not address.startswith("["):  # name:password without a host: a port is a number
+        hosts, *tail = re.split(r"(?=[/?#])", address, maxsplit=1)
+        address = "".join((_PORT.sub(port, hosts), *tail))
     return scheme + login + at + address
 
 

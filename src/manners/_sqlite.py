@@ -1,4 +1,4 @@
-"""SQLite files of this package: made when they are new, refused when they are somebody else's."""
+"""SQLite files of this package: created if missing, refused if another application made them."""
 
 import sqlite3
 from contextlib import suppress
@@ -10,9 +10,9 @@ VERSION = 1
 
 
 def connect(place: Path | str, application: int, schema: str, wait: float) -> sqlite3.Connection:
-    """Open a file that several processes may use at once; `:memory:` is for one alone.
+    """Open a file that several processes may use at once; `:memory:` is for one.
 
-    `application` marks the file as ours, so that nobody's database is written into by mistake;
+    `application` marks the file as ours, so that no other database is overwritten by mistake;
     `wait` is how many seconds another process may take to write.
     """
     try:
@@ -32,17 +32,17 @@ def connect(place: Path | str, application: int, schema: str, wait: float) -> sq
 def _prepare(connection: sqlite3.Connection, place: str, application: int, schema: str) -> None:
     try:
         with connection:  # commits, or rolls back
-            connection.execute("BEGIN")  # nobody who writes is waited for
+            connection.execute("BEGIN")  # does not wait for a writer
             is_ours = _is_ours(connection, place, application)
         if not is_ours:
             with connection:
                 connection.execute("BEGIN IMMEDIATE")
                 _claim(connection, place, application, schema)
-        connection.execute("PRAGMA synchronous = NORMAL")  # a crash of the machine loses the latest
+        connection.execute("PRAGMA synchronous = NORMAL")  # a power failure may lose the latest
     except sqlite3.Error as error:
-        raise StoreError(place, f"not a database that can be used: {error}") from None
-    # Only now, because it is written into the file, and somebody else's is left as it is. Readers
-    # and a writer no longer wait for each other; where another process is in the way, they do.
+        raise StoreError(place, f"not a usable database: {error}") from None
+    # Only now: it changes the file, and a database of another application is not changed. With WAL,
+    # readers and a writer do not block each other; it is no error if another process prevents it.
     with suppress(sqlite3.OperationalError):
         connection.execute("PRAGMA journal_mode = WAL")
 
@@ -57,14 +57,14 @@ def _claim(connection: sqlite3.Connection, place: str, application: int, schema:
 
 
 def _is_ours(connection: sqlite3.Connection, place: str, application: int) -> bool:
-    """Whether the file is one of ours; False when it is new."""
+    """Whether the file is one of ours; False when it is empty."""
     found = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     is_empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
     if is_empty and found == 0:
         return False
     if found != application:
-        raise StoreError(place, "a database that was made for something else")
+        raise StoreError(place, "a database of another application")
     if version > VERSION:
         raise StoreError(place, "made by a later version of this package; upgrade it")
     return True

@@ -1,9 +1,24 @@
-"""Between characters and bytes, without loss, and safely onto a screen."""
+"""Text: to bytes and back without loss, counts and time spans for people, safe on a terminal."""
 
 import re
+import sys
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]").search
 _ESCAPED_BYTE = re.compile(rb"\xed([\xb2\xb3])([\x80-\xbf])")
+
+
+def possessive(pattern: str, quantifier: str) -> str:
+    """A group in a regular expression that is repeated, and never gives back what it took.
+
+    Before Python 3.11.5, a possessive quantifier of a group goes on at the wrong place after an
+    attempt that fails (CPython issue 106052). An atomic group means the same, and is slower.
+
+    >>> re.match(possessive("//(?<=://)", "?") + "(.*)", "//x")[1]
+    '//x'
+    """
+    if sys.version_info >= (3, 11, 5):
+        return f"(?:{pattern}){quantifier}+"
+    return f"(?>(?:{pattern}){quantifier})"
 
 
 def to_bytes(text: str) -> bytes:
@@ -26,7 +41,7 @@ def to_bytes(text: str) -> bytes:
 
 
 def to_text(data: bytes) -> str:
-    """The characters of UTF-8 bytes; a byte that is none becomes a surrogate, as in PEP 383.
+    """The characters of UTF-8 bytes; an invalid byte becomes a surrogate, as in PEP 383.
 
     >>> to_text(b"caf\\xc3\\xa9")
     'café'
@@ -35,7 +50,7 @@ def to_text(data: bytes) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """The text, or its beginning with a sign that there is more: what is shown is not endless.
+    """The text, or its beginning with `…` where it is longer than `most`.
 
     >>> cut("abcdef", 3)
     'abc…'
@@ -44,7 +59,7 @@ def cut(text: str, most: int) -> str:
 
 
 def count(number: int, thing: str) -> str:
-    """So many things.
+    """A number of things.
 
     >>> count(1, "byte"), count(1200, "byte")
     ('1 byte', '1,200 bytes')
@@ -53,7 +68,7 @@ def count(number: int, thing: str) -> str:
 
 
 def minutes(number: float) -> str:
-    """So many minutes.
+    """A number of minutes.
 
     >>> minutes(1), minutes(0.5), minutes(60)
     ('1 minute', '0.5 minutes', '60 minutes')
@@ -62,23 +77,25 @@ def minutes(number: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time for people.
+    """A time span for people, in at most two units.
 
     >>> duration(0.0042), duration(0.35), duration(1.234), duration(75), duration(2e5)
     ('4 ms', '0.35 s', '1.2 s', '1 min 15 s', '2 d 7 h')
     """
     if seconds < 59.5:
         return _short(seconds)
-    whole = round(seconds)
-    if whole < 3_600:
-        return _both(whole // 60, "min", whole % 60, "s")
-    if whole < 86_400:
-        return _both(whole // 3_600, "h", whole % 3_600 // 60, "min")
-    return _both(whole // 86_400, "d", whole % 86_400 // 3_600, "h")
+    rounded = round(seconds)
+    if rounded < 3_600:
+        return _both(rounded // 60, "min", rounded % 60, "s")
+    if rounded < 86_400:
+        return _both(rounded // 3_600, "h", rounded % 3_600 // 60, "min")
+    return _both(rounded // 86_400, "d", rounded % 86_400 // 3_600, "h")
 
 
 def _short(seconds: float) -> str:
-    if 0 < seconds < 0.1:
+    if seconds <= 0:
+        return "0 s"
+    if seconds < 0.1:
         return f"{seconds * 1000:.0f} ms"
     digits = 2 if seconds < 0.995 else 1 if seconds < 9.95 else 0
     text = f"{seconds:.{digits}f}"
@@ -90,10 +107,10 @@ def _both(number: int, unit: str, rest: int, part: str) -> str:
 
 
 def printable(text: str) -> str:
-    r"""The text with everything a terminal might obey written as an escape.
+    r"""The text with everything that could control a terminal escaped.
 
-    Control characters, line separators, direction overrides and lone surrogates: what comes from
-    a site is untrusted, and it ends up on people's screens.
+    Control characters, line separators, direction overrides and lone surrogates: text from a site
+    is untrusted, and ends up on people's screens.
 
     >>> print(printable("/a\x1b[2J"))
     /a\x1b[2J
@@ -104,15 +121,13 @@ def printable(text: str) -> str:
 
 
 def header_problem(text: str) -> str:
-    r"""Why a text cannot stand in a header; empty when it can.
+    r"""Why a header cannot contain a text; empty when it can.
 
     A line break begins another header, and other control characters are read differently by
     different servers.
 
     >>> header_problem("MyBot/1.0"), header_problem("a\r\nX: y")
-    ('', "has a control character ('\\r'), and none can be sent in a header")
+    ('', "has a control character ('\\r'), which a header cannot contain")
     """
     found = _CONTROL(text)
-    return (
-        f"has a control character ({found[0]!a}), and none can be sent in a header" if found else ""
-    )
+    return f"has a control character ({found[0]!a}), which a header cannot contain" if found else ""

@@ -1,4 +1,4 @@
-"""Connections to a Valkey or Redis server, for everything that may be kept in one."""
+"""Connections to a Valkey or Redis server, for the cache and for politeness."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -14,14 +14,14 @@ _T = TypeVar("_T")
 SCHEMES = ("redis", "rediss", "valkey", "valkeys")
 
 TIMEOUT = 30.0
-"""Seconds for an answer, where the caller does not say."""
+"""Default timeout of an answer, in seconds."""
 _CONNECTIONS = 32
 
 
 class Server:
-    """A server at `valkey://host:port/database`; connections are opened when they are needed.
+    """A server at `valkey://host:port/database`; connections are opened when needed.
 
-    It has `timeout` seconds for each answer, with all that it takes to connect.
+    It has `timeout` seconds for each answer, connecting included.
     """
 
     def __init__(self, url: str, timeout: float = TIMEOUT) -> None:
@@ -31,39 +31,43 @@ class Server:
             from redis.backoff import NoBackoff
             from redis.exceptions import AuthenticationError, RedisError
             from redis.exceptions import ConnectionError as Lost
-            from redis.exceptions import TimeoutError as TooLate
+            from redis.exceptions import TimeoutError as ServerTimeout
         except ModuleNotFoundError:
             raise MissingExtra("redis", "valkey") from None
         self.failures: tuple[type[Exception], ...] = (RedisError, OSError)
-        """What it raises when something goes wrong."""
+        """The exceptions that a call may raise."""
         self._refused: type[Exception] = AuthenticationError
-        self._too_late, self._timeout = (TimeoutError, TooLate), timeout
-        hidden = url.partition("://")[0] + "://…"  # what is no URL may have a password anywhere
+        self._timeouts, self._timeout = (TimeoutError, ServerTimeout), timeout
+        hidden = url.partition("://")[0] + "://…"  # an invalid URL may have a password anywhere
         try:
             parts = urlsplit(url)
             if problem := _problem(parts):
-                raise StoreError(hidden, f"{problem}; valkey://host:port/database is a URL")
+                raise StoreError(hidden, f"{problem}; write valkey://host:port/database")
             pool = BlockingConnectionPool.from_url(
                 parts._replace(scheme=parts.scheme.replace("valkey", "redis")).geturl(),
-                max_connections=_CONNECTIONS,  # more questions than that wait for their turn
+                max_connections=_CONNECTIONS,  # more calls than that wait
                 timeout=timeout,
-                socket_timeout=None,  # `answer` has one limit for everything
+                socket_timeout=None,  # `answer` has one timeout for everything
                 socket_connect_timeout=timeout,
-                # One more try, at once: a server that was restarted has closed our connections.
+                # Retry once, at once: a server that was restarted has closed our connections.
                 retry=Retry(NoBackoff(), 1, (Lost,)),
             )
-            pool.connection_class(**pool.connection_kwargs)  # not opened; it knows its options
+            pool.connection_class(
+                **pool.connection_kwargs
+            )  # not opened; raises for unknown options
         except TypeError:
-            raise StoreError(hidden, "has an option that there is not") from None
+            raise StoreError(hidden, "unknown URL option") from None
         except ValueError:
-            raise StoreError(hidden, "not a URL of a server") from None
+            raise StoreError(
+                hidden, "invalid server URL; write valkey://host:port/database"
+            ) from None
         self.place, self._url = without_login(url), url
-        """The URL as it may be shown."""
+        """The URL without its password."""
         self._has_password = bool(secrets_of(url))
         self.redis = Redis.from_pool(pool)
 
     async def answer(self, question: Awaitable[_T]) -> _T:
-        """What the server answers, within the limit; a cancellation meanwhile is never lost.
+        """The answer of the server, within the timeout; a cancellation meanwhile is never lost.
 
         On Python 3.11 `asyncio.wait_for`, which redis-py uses, returns a result although it was
         cancelled (python/cpython#86296): a loop that only a cancellation ends would never end.
@@ -82,24 +86,24 @@ class Server:
             return answer
 
     async def close(self) -> None:
-        """Close the connections; one that does not close in time is given up."""
+        """Close the connections; errors are ignored."""
         with suppress(*self.failures):
             await self.redis.aclose()
 
     def problem(self, error: Exception) -> str:
-        """What went wrong, in words."""
-        if isinstance(error, self._too_late):
+        """An error in words."""
+        if isinstance(error, self._timeouts):
             return f"Timeout: no answer within {self._timeout:g} s (server_timeout)"
         if isinstance(error, self._refused) and not self._has_password:
-            return "it wants a password: valkey://:password@host:port/database"
+            return "password required: use valkey://:password@host:port/database"
         return hidden_in(str(error), self._url) or type(error).__name__
 
 
 def _problem(parts: SplitResult) -> str:
-    """What redis-py would pass over, and then guess."""
+    """The problem of a URL for which redis-py would guess, if any."""
     database = parts.path.strip("/")
     if not parts.hostname:
-        return "names no host"
+        return "no host in the URL"
     if database and not (database.isascii() and database.isdigit()):
-        return "its database is not a number"
+        return "the database is not a number"
     return ""

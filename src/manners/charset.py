@@ -51,7 +51,7 @@ _LABELS_BY_CODEC = {
     "cp1251": "cp1251 windows-1251 x-cp1251",
     "cp1252": "ansi_x3.4-1968 ascii cp1252 cp819 csisolatin1 ibm819 iso-8859-1 iso-ir-100"
     " iso8859-1 iso88591 iso_8859-1 iso_8859-1:1987 l1 latin1 us-ascii windows-1252 x-cp1252"
-    " latin-1",  # the last is no label of the standard's, and common all the same
+    " latin-1",  # the last is not in the standard, but common
     "cp1253": "cp1253 windows-1253 x-cp1253",
     "cp1254": "cp1254 csisolatin5 iso-8859-9 iso-ir-148 iso8859-9 iso88599 iso_8859-9"
     " iso_8859-9:1989 l5 latin5 windows-1254 x-cp1254",
@@ -72,20 +72,21 @@ _LABELS_BY_CODEC = {
     _REPLACEMENT: "csiso2022kr hz-gb-2312 iso-2022-cn iso-2022-cn-ext iso-2022-kr replacement",
     _USER_DEFINED: "x-user-defined",
 }
+_ASCII = ("ansi_x3.4-1968", "ascii", "us-ascii")
 _CODECS = {label: codec for codec, labels in _LABELS_BY_CODEC.items() for label in labels.split()}
 
 
 def decode(body: bytes, content_type: str) -> str:
-    r"""The text of a body, by its Content-Type; only HTML is searched for a `<meta>` element.
+    r"""The text of a body, by its byte order mark, Content-Type or, in HTML, its `<meta>` element.
 
     >>> decode(b"<meta charset=latin1><p>caf\xe9", "text/html")
     '<meta charset=latin1><p>café'
     """
-    for bom, codec in _BOMS:
-        if body.startswith(bom):
-            return body[len(bom) :].decode(codec, "replace")
+    marked, size = byte_order_mark(body)
+    if marked:
+        return body[size:].decode(marked, "replace")
     name = codec_of(charset_of(content_type))
-    # No text that anybody would read is UTF-16 without a single NUL: the server is mistaken.
+    # A text in UTF-16 without a single NUL hardly exists: the server is mistaken.
     if name is not None and name.startswith("utf-16") and b"\0" not in body:
         name = None
     if name is None and is_html(body, content_type):
@@ -110,6 +111,31 @@ def codec_of(label: str) -> str | None:
     ('cp1252', 'cp932', None)
     """
     return _CODECS.get(label.strip("\t\n\f\r ").lower())
+
+
+def byte_order_mark(body: bytes) -> tuple[str, int]:
+    r"""The codec that a byte order mark names, and the size of the mark; `""` and 0 without one.
+
+    >>> byte_order_mark(b"\xff\xfea\0"), byte_order_mark(b"a")
+    (('utf-16-le', 2), ('', 0))
+    """
+    for mark, codec in _BOMS:
+        if body.startswith(mark):
+            return codec, len(mark)
+    return "", 0
+
+
+def legacy_codec(label: str) -> str | None:
+    """The codec for a file that should be UTF-8 and says it is not; None where UTF-8 will do.
+
+    ASCII is UTF-8, too, and a file that says it is ASCII and is not is most likely UTF-8.
+
+    >>> legacy_codec("windows-1251"), legacy_codec("us-ascii"), legacy_codec("no-such-charset")
+    ('cp1251', None, None)
+    """
+    name = label.lower()
+    codec = _CODECS.get(name)
+    return None if name in _ASCII or codec in ("utf-8", _REPLACEMENT, _USER_DEFINED) else codec
 
 
 def charset_of(content_type: str) -> str:
@@ -170,7 +196,7 @@ _CONTENT = re.compile(
 
 
 def prescan(body: bytes) -> str | None:
-    """The codec that the first bytes of an HTML page name; None where they name none.
+    """The codec that the first bytes of an HTML page declare; None when they declare none.
 
     >>> prescan(b'<!-- <meta charset=koi8-r> --><meta charset="euc-kr">')
     'cp949'
@@ -186,7 +212,7 @@ def prescan(body: bytes) -> str | None:
         label = (xml[1] or xml[2] or b"").decode("latin-1")
         found = codec_of(label)
     if found is not None and found.startswith("utf-16"):
-        return "utf-8"  # whoever could read the label was not reading UTF-16
+        return "utf-8"  # a label that could be read is not in UTF-16
     return "cp1252" if found == _USER_DEFINED else found
 
 
@@ -226,7 +252,7 @@ def _attributes(data: bytes, position: int) -> tuple[dict[bytes, bytes], int] | 
 
 
 def _declared(attributes: dict[bytes, bytes]) -> str | None:
-    """The codec that a meta element names, if it does."""
+    """The codec that a meta element declares, if any."""
     charset = attributes.get(b"charset")
     if charset is not None:  # it counts without a pragma, and whatever `content` says
         return codec_of(charset.decode("latin-1"))

@@ -1,28 +1,29 @@
 """What can go wrong, and what to do about it.
 
-A disallowed URL is a verdict, not an error: errors are for what could not be decided. `Disallowed`
-is for requests of other programs, which have to be stopped.
+A disallowed URL is a verdict, not an error: errors are for what could not be decided. Only the
+drop-ins raise `Disallowed`, to stop a request of the library they stand in for.
 
     MannersError
-    ├── InvalidURL      (also a ValueError)   a URL no request can be made from
-    ├── UnknownName     (also a LookupError)  a dialect, or another named part, that does not exist
-    ├── MissingExtra    (also an ImportError) a part was chosen whose library is not installed
-    ├── StoreError                            a file or a server that keeps things, and cannot
+    ├── InvalidURL      (also a ValueError)   a URL that cannot be requested
+    ├── UnknownName     (also a LookupError)  an unknown dialect, profile or backend
+    ├── MissingExtra    (also an ImportError) an optional library is not installed
+    ├── SettingsError   (also a ValueError)   an invalid setting
+    ├── StoreError                            a database or a server that cannot be used
     │   └── StoreTimeout (also a TimeoutError) it did not answer within server_timeout
-    ├── PolitenessError                       nobody knows whether a host may be asked
+    ├── PolitenessError                       the shared politeness server is unreachable
     ├── SlotTimeout     (also a TimeoutError) all slots of a host were in use for too long
-    ├── HostDeferred                          a host that is not to be asked for a while
-    ├── Disallowed                            a request of another program that is not allowed
-    ├── BudgetExceeded                        no pages, or no minutes, are left
-    ├── ClientClosed                          a request that waited when its client was closed
-    ├── Broken                                a body that broke off while it was read
-    └── SlotLost                              a stream that could not keep its slot
+    ├── HostDeferred                          no request to a host for a while
+    ├── Disallowed                            a drop-in was about to send a disallowed request
+    ├── BudgetExceeded                        the limit of pages or minutes is reached
+    ├── ClientClosed                          the client was closed before the request was sent
+    ├── Broken                                the connection failed while a body was read
+    └── SlotLost                              the slot of a stream could not be renewed
 """
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from manners._text import cut
+from manners._text import cut, printable
 
 if TYPE_CHECKING:
     from manners.robots.verdict import Verdict
@@ -36,7 +37,7 @@ class MannersError(Exception):
     """
 
     def __init__(self, *args: object) -> None:
-        # Not super(): in a class that `both` made, that would be the other library's.
+        # Not super(): in a class from `both`, that is the other library's error.
         Exception.__init__(self, *args)
 
 
@@ -48,7 +49,7 @@ def _shown(place: str) -> str:
 
 
 class InvalidURL(MannersError, ValueError):
-    """A URL that has no origin a request could go to.
+    """A URL that cannot be requested.
 
     >>> from manners import urls
     >>> urls.origin("mailto:someone@example.com")
@@ -61,15 +62,15 @@ class InvalidURL(MannersError, ValueError):
         self.url, self.problem = url, problem
 
     def __str__(self) -> str:
-        # A URL may be hostile and endless: repr() escapes it, the cut bounds it.
+        # A URL may be hostile and very long: repr() escapes it, `cut` limits it.
         return f"{cut(self.url, 200)!r}: {self.problem}"
 
 
 class UnknownName(MannersError, LookupError):
-    """A name that no member of a family has.
+    """An unknown name: of a dialect, a profile, a backend.
 
     >>> str(UnknownName("dialect", "gogle", ["google", "rfc9309"]))
-    "no dialect 'gogle'; there are: google, rfc9309"
+    "unknown dialect 'gogle'; choose from: google, rfc9309"
     """
 
     def __init__(self, family: str, name: str, known: Iterable[str]) -> None:
@@ -78,11 +79,11 @@ class UnknownName(MannersError, LookupError):
         self.family, self.name, self.known = family, name, tuple(known)
 
     def __str__(self) -> str:
-        return f"no {self.family} {self.name!r}; there are: {', '.join(self.known)}"
+        return f"unknown {self.family} {self.name!r}; choose from: {', '.join(self.known)}"
 
 
 class MissingExtra(MannersError, ImportError):
-    """A part was chosen whose library is not installed.
+    """An optional library is not installed.
 
     >>> str(MissingExtra("typer", "cli"))
     "'cli' needs 'typer': pip install 'manners[cli]'"
@@ -97,10 +98,10 @@ class MissingExtra(MannersError, ImportError):
 
 
 class Extra:
-    """A context manager for the imports of a part: what is missing is in the extra of this name.
+    """A context manager for optional imports: turns a missing library into `MissingExtra`.
 
-    Only the library of that name, and what this package needs itself, is looked for: where a
-    library is broken because something of its own is missing, installing the extra does not help.
+    Only the library named like the extra counts. One that is installed, but lacks a dependency of
+    its own, raises its own error: installing the extra would not help.
     """
 
     __slots__ = ("_name",)
@@ -120,8 +121,24 @@ class Extra:
                 raise MissingExtra(library, self._name) from None
 
 
+class SettingsError(MannersError, ValueError):
+    """An invalid setting, and where it is set.
+
+    >>> str(SettingsError("manners.toml", "unknown setting 'delya'; did you mean 'delay'?"))
+    "manners.toml: unknown setting 'delya'; did you mean 'delay'?"
+    """
+
+    def __init__(self, source: str, problem: str) -> None:
+        super().__init__(source, problem)
+        self.source, self.problem = source, problem
+
+    def __str__(self) -> str:
+        problem = " ".join(self.problem.split())
+        return f"{printable(self.source)}: {printable(cut(problem, 2000))}"
+
+
 class StoreError(MannersError):
-    """A store that cannot be used: a file, or a server that keeps things.
+    """A store that cannot be used: a database file, or a server.
 
     >>> str(StoreError("cache.db", "a database, but not a cache of this package"))
     "'cache.db': a database, but not a cache of this package"
@@ -137,7 +154,7 @@ class StoreError(MannersError):
 
 
 class StoreTimeout(StoreError, TimeoutError):
-    """A store that did not answer in time: a server that stands still, or somebody's lock.
+    """A store that did not answer in time: the server hangs, or another process holds the lock.
 
     >>> str(StoreTimeout("proof.db", "Timeout: database is locked"))
     "'proof.db': Timeout: database is locked"
@@ -148,10 +165,10 @@ class StoreTimeout(StoreError, TimeoutError):
 
 
 class PolitenessError(MannersError):
-    """The server that several processes share their politeness by cannot be asked: nobody starts.
+    """Shared politeness server unreachable; no request may start.
 
     >>> str(PolitenessError("valkey://localhost:6379/0", "Connection refused"))
-    "'valkey://localhost:6379/0': Connection refused; no host is asked until it answers again"
+    "'valkey://localhost:6379/0': Connection refused; no request may start until it answers again"
     """
 
     def __init__(self, place: str, problem: str) -> None:
@@ -160,7 +177,7 @@ class PolitenessError(MannersError):
         self.place, self.problem = place, problem
 
     def __str__(self) -> str:
-        return f"{self.place!r}: {self.problem}; no host is asked until it answers again"
+        return f"{self.place!r}: {self.problem}; no request may start until it answers again"
 
 
 class SlotTimeout(MannersError, TimeoutError):
@@ -179,10 +196,10 @@ class SlotTimeout(MannersError, TimeoutError):
 
 
 class HostDeferred(MannersError):
-    """A host that is not to be asked before a time: by its Crawl-delay, hours or Retry-After.
+    """No request to a host before a time, by its Crawl-delay, Visit-time or Retry-After.
 
     >>> str(HostDeferred("example.com", 0.0))
-    'example.com is not to be asked before 1970-01-01 00:00:00 UTC'
+    'example.com is deferred until 1970-01-01 00:00:00 UTC'
     """
 
     def __init__(self, host: str, until: float) -> None:
@@ -193,11 +210,11 @@ class HostDeferred(MannersError):
         from datetime import UTC, datetime
 
         moment = datetime.fromtimestamp(min(self.until, 32_503_680_000), UTC)
-        return f"{self.host} is not to be asked before {moment:%Y-%m-%d %H:%M:%S} UTC"
+        return f"{self.host} is deferred until {moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
 class Disallowed(MannersError):
-    """A request that another program was about to send, and that is not allowed.
+    """A request that a drop-in stopped, because the URL is disallowed or excluded.
 
     >>> import manners
     >>> robots = manners.parse("User-agent: *\\nDisallow: /a")
@@ -216,7 +233,7 @@ class Disallowed(MannersError):
 
 
 class BudgetExceeded(MannersError):
-    """No pages, or no minutes, are left.
+    """The limit of pages or minutes is reached.
 
     >>> str(BudgetExceeded("page", "200 pages"))
     'page limit reached: 200 pages'
@@ -231,7 +248,7 @@ class BudgetExceeded(MannersError):
 
 
 class ClientClosed(MannersError):
-    """A request that was waiting for its turn, or was asked for, when its client was closed.
+    """The client was closed before the request was sent.
 
     >>> str(ClientClosed())
     'the client is closed'
@@ -242,7 +259,7 @@ class ClientClosed(MannersError):
 
 
 class Broken(MannersError):
-    """A body that broke off while it was read piece by piece, and why.
+    """The connection failed while a body was streamed; the message says why.
 
     >>> str(Broken("timeout"))
     'timeout'
@@ -250,14 +267,14 @@ class Broken(MannersError):
 
 
 class SlotLost(MannersError):
-    """A stream that had to end, because its slot could not be renewed.
+    """A stream was stopped, because its slot could not be renewed.
 
     >>> str(SlotLost("https://example.com/"))
-    'the slot is lost, and the stream has to end: https://example.com/'
+    'slot lost, stream stopped: https://example.com/'
     """
 
     def __str__(self) -> str:
-        return f"the slot is lost, and the stream has to end: {self.args[0]}"
+        return f"slot lost, stream stopped: {self.args[0]}"
 
 
 _Error = TypeVar("_Error", bound=MannersError)
@@ -265,7 +282,7 @@ _both: dict[tuple[type, type], type[Any]] = {}
 
 
 def both(own: type[_Error], kind: type[Exception]) -> type[_Error]:
-    """An error class of ours that is also one of another library's, so that both are caught.
+    """A class that is both: our error, and an error of another library. Either `except` catches it.
 
     >>> issubclass(both(SlotTimeout, OSError), OSError)
     True
@@ -300,10 +317,10 @@ def _unpickled(
 
 
 class RaisedAs:
-    """A context manager: errors of ours that leave it are also errors of another library's kind.
+    """A context manager that raises our errors as errors of another library, too.
 
-    `theirs` is what that library's errors are made with, the request for example. A part that is
-    not installed is no error of a request, and stays what it is.
+    `theirs` are arguments of that library's error, the request for example. `MissingExtra` is
+    raised unchanged: it is not about a request.
     """
 
     __slots__ = ("_kind", "_theirs")
@@ -317,6 +334,6 @@ class RaisedAs:
     def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
         if not isinstance(error, MannersError) or isinstance(error, (self._kind, MissingExtra)):
             return
-        made: Any = both(type(error), self._kind)
-        raised: MannersError = made(*error.args, **self._theirs)
+        combined: Any = both(type(error), self._kind)
+        raised: MannersError = combined(*error.args, **self._theirs)
         raise raised.with_traceback(error.__traceback__) from error.__cause__

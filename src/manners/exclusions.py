@@ -1,8 +1,8 @@
-"""The user's own rules: what is left out whatever a robots.txt says, and what alone is wanted.
+"""The user's own rules: URLs to exclude, whatever robots.txt says, and URLs to include only.
 
-A pattern is matched against path and query: one with `re:` before it is a regular expression that
-is searched for, one with `*` or `?` is a glob for the whole of it, any other is how it begins.
-Regular expressions and globs run on google-re2, in linear time: a pattern cannot be made to hang.
+A pattern is matched against path and query. With `re:` in front it is a regular expression, which
+is searched for; with `*` or `?` it is a glob, which has to match all of it; any other is a prefix.
+Regular expressions and globs run on google-re2, in linear time, so that no pattern can hang.
 """
 
 import re
@@ -22,10 +22,10 @@ _GLOB = {"*": ".*", "?": "."}
 
 
 class BadPattern(MannersError, ValueError):
-    """A pattern that cannot be used.
+    """An invalid pattern.
 
     >>> str(BadPattern("re:(", "missing closing )"))
-    "the pattern 're:(' cannot be used: missing closing )"
+    "invalid pattern 're:(': missing closing )"
     """
 
     def __init__(self, pattern: str, problem: str) -> None:
@@ -34,11 +34,11 @@ class BadPattern(MannersError, ValueError):
 
     def __str__(self) -> str:
         pattern, problem = cut(self.pattern, 200), printable(self.problem[:200])
-        return f"the pattern {pattern!r} cannot be used: {problem}"
+        return f"invalid pattern {pattern!r}: {problem}"
 
 
 class Exclusions:
-    """What is excluded, and what alone is included; an exclusion wins over an inclusion.
+    """Patterns of URLs to exclude, and to include only; an exclusion wins over an inclusion.
 
     >>> exclusions = Exclusions(["/admin", "*/*logout*", "re:[?&]token="], include=[])
     >>> exclusions.excludes("https://example.com/a/logout?x").pattern
@@ -54,10 +54,10 @@ class Exclusions:
         return bool(self._exclude or self._include)
 
     def excludes(self, url: str, *, is_page: bool = True) -> Rule | None:
-        """The rule that keeps a URL out; None when it may go on. Inclusions are about pages."""
+        """The rule that excludes a URL; None when none does. Inclusions apply to pages only."""
         if not self:
             return None
-        # Bytes that are no UTF-8, which only a broken URL has raw, are one unknown character each.
+        # Invalid UTF-8, which only a broken URL contains, becomes U+FFFD.
         path = to_bytes(match_path(url)).decode("utf-8", "replace")
         for pattern, matches in self._exclude:
             if matches(path):
@@ -67,13 +67,13 @@ class Exclusions:
         return None
 
 
-class Rulings:
+class Overrides:
     """What the user's own settings decide before any robots.txt is asked.
 
-    >>> rulings = Rulings(Exclusions(["/admin"]), lambda host: host != "intranet.example")
-    >>> print(rulings.check("https://example.com/admin/x"))
+    >>> overrides = Overrides(Exclusions(["/admin"]), lambda host: host != "intranet.example")
+    >>> print(overrides.check("https://example.com/admin/x"))
     disallowed: excluded: /admin
-    >>> print(rulings.check("https://intranet.example/"))
+    >>> print(overrides.check("https://intranet.example/"))
     allowed: not-respected
     """
 
@@ -81,7 +81,7 @@ class Rulings:
         self._exclusions, self._respects = exclusions, respects
 
     def check(self, url: str, *, is_page: bool = True) -> Verdict | None:
-        """The verdict on a URL; None when its site is to be asked."""
+        """The verdict on a URL; None when robots.txt decides."""
         excluded = self.excludes(url, is_page=is_page)
         if excluded is not None:
             return excluded
@@ -90,7 +90,7 @@ class Rulings:
         return None
 
     def excludes(self, url: str, *, is_page: bool = True) -> Verdict | None:
-        """The verdict on a URL that is excluded, for a robots.txt that is at hand."""
+        """The verdict on an excluded URL; None when it is not excluded."""
         rule = self._exclusions.excludes(url, is_page=is_page)
         return None if rule is None else _verdict(False, Reason.EXCLUDED, url, rule)
 
@@ -100,16 +100,16 @@ def _verdict(allowed: bool, reason: Reason, url: str, rule: Rule | None) -> Verd
 
 
 def refuse_useless(patterns: Sequence[str]) -> None:
-    """Raise `BadPattern` for a pattern that can match no path at all, and say what to write.
+    """Raise `BadPattern` for a pattern that can match no path, and say what to write instead.
 
-    Only settings are checked so: an `Exclusions` takes what a record of an earlier version has.
+    Only settings are checked: `Exclusions` also takes the patterns of older records.
 
     >>> refuse_useless(["/p/1", "*.pdf", "re:p"])
     """
     for pattern in patterns:
         if not pattern.startswith(("/", _EXPRESSION, *_GLOB)) and pattern:
             hint = _hint(pattern)
-            raise BadPattern(pattern, f"it matches nothing, as every path begins with '/': {hint}")
+            raise BadPattern(pattern, f"it matches nothing, because paths begin with '/'; {hint}")
 
 
 def _matcher(pattern: str) -> Match:
@@ -128,7 +128,7 @@ def _matcher(pattern: str) -> Match:
 
 
 def _hint(pattern: str) -> str:
-    """What to write instead of a pattern that begins as no path does."""
+    """What to write instead of a pattern that no path begins with."""
     rest = _AUTHORITY.sub("", pattern)
     if rest != pattern:
         return f"write {rest or '/'!r}, without the host"
@@ -150,5 +150,5 @@ def _expression(pattern: str, expression: str) -> Any:
         return re2.compile(expression, options)
     except re2.error as error:
         problem = error.args[0] if error.args else "not a regular expression"
-        said = problem.decode("utf-8", "replace") if isinstance(problem, bytes) else str(problem)
-        raise BadPattern(pattern, said) from None
+        reason = problem.decode("utf-8", "replace") if isinstance(problem, bytes) else str(problem)
+        raise BadPattern(pattern, reason) from None

@@ -1,14 +1,13 @@
-"""Who we say we are: who decides is who is sent.
+"""Identity: the name robots.txt is read for, and the User-Agent header that is sent.
 
-One rule for the library, the command, the environment and files:
+The same rule for the library, the command, the environment and settings files:
 
-    agent="MyBot/1.0 (+https://…)"   is sent whole as User-Agent, and its product token decides
-    user_agent="MyBot/1.0"           alone: its product token decides
-    neither                          manners/VERSION (+home page) is sent, and manners decides
-    both                             each does its own part; a warning where their tokens differ
+    agent="MyBot/1.0 (+https://…)"   sent as User-Agent; robots.txt is read for its product token
+    user_agent="MyBot/1.0"           the same
+    neither                          manners/VERSION (+home page) is sent, and read for manners
+    both                             as given; a warning where the product tokens differ
 
-Only questions that fetch nothing for the user (`check`, `explain`, `robots`, the engine) are asked
-for `*` when nobody is named.
+`check`, `explain`, `robots` and the engine fetch no page: without an agent they answer for `*`.
 """
 
 from functools import cache
@@ -19,19 +18,19 @@ from manners.robots.agents import WILDCARD, product_token
 
 NAME = "manners"
 HOME_PAGE = "https://manners.example/"
-"""Where site owners read who asks them; `pyproject.toml` names the same address."""
+"""The page for site owners; `pyproject.toml` names the same address."""
 
 
 @cache
 def default_user_agent() -> str:
-    """The User-Agent header of whoever does not say who they are."""
+    """The User-Agent header of a program that sets none."""
     from importlib.metadata import version
 
     return f"{NAME}/{version('manners')} (+{HOME_PAGE})"
 
 
 class Identity(NamedTuple):
-    """Who a program says it is.
+    """The agent a program is, and the User-Agent it sends.
 
     >>> print(Identity("MyBot", "MyBot/1.0 (+https://example.com/bot)"))
     MyBot/1.0 (+https://example.com/bot)
@@ -40,13 +39,13 @@ class Identity(NamedTuple):
     """
 
     agent: str
-    """Who decides: the name for which robots.txt files are read."""
+    """The name that robots.txt is read for."""
     user_agent: str
-    """What is sent: the header User-Agent of every request."""
+    """The User-Agent header of every request."""
 
     @property
     def is_one(self) -> bool:
-        """Whether who decides is who is sent."""
+        """Whether both have the same product token."""
         return product_token(self.agent).lower() == product_token(self.user_agent).lower()
 
     def __str__(self) -> str:
@@ -55,7 +54,7 @@ class Identity(NamedTuple):
 
 
 def identity(agent: str | None = None, user_agent: str | None = None) -> Identity:
-    """Who decides and what is sent, for what somebody has named.
+    """The identity for the agent and the User-Agent that were set, if any.
 
     >>> identity("MyBot/1.0 (+https://example.com/bot)").user_agent
     'MyBot/1.0 (+https://example.com/bot)'
@@ -64,7 +63,7 @@ def identity(agent: str | None = None, user_agent: str | None = None) -> Identit
     >>> identity().agent
     'manners'
     """
-    if user_agent == WILDCARD:  # everybody is nobody's name
+    if user_agent == WILDCARD:  # `*` is not a name
         user_agent = None
     if agent is None and user_agent is None:
         return Identity(NAME, default_user_agent())

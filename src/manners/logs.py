@@ -1,15 +1,15 @@
-"""What is logged: retrievals, requests, waits and retries, failures and limits, matches.
+"""Logging: retrievals, requests, waits and retries, failures and limits, matches.
 
-Nothing is printed unless somebody asks: a program by Python's `logging`, a user of the command by
-its options. Nothing that came from a server reaches a line raw. Each function here is one kind of
-event; `record.event` has its name.
+Nothing is printed by default: a program turns it on with Python's `logging`, a user of the command
+with its options. Text from a server is escaped. Each function here is one kind of event;
+`record.event` has its name.
 
     manners.retrieval   INFO      retrieval: host, status, fromCache, ageSec, bytes, for each use
                                   of a robots.txt
-                        WARNING   retrieval-failure: what failed, and what is beyond a limit
+                        WARNING   retrieval-failure: a failure, or a limit exceeded
     manners.cache       WARNING   cache-failure: a store that does not answer
     manners.client      INFO      backoff: host, status, seconds
-                        WARNING   warning: a budget that is nearly used, work that waits
+                        WARNING   warning: a budget that is nearly used up, work that waits
                         DEBUG     decision: url, decision, reason; wait: host, seconds;
                                   response: url, status, cause, seconds, waited, bytes;
                                   retry: url, cause, attempt
@@ -38,7 +38,7 @@ _MATCHING.setLevel(_NEVER)
 
 
 def log_matches(wanted: bool = True) -> None:
-    """Log every match at level debug, or no longer."""
+    """Turn logging of every match, at level debug, on or off."""
     _MATCHING.setLevel(logging.DEBUG if wanted else _NEVER)
 
 
@@ -54,7 +54,7 @@ wants_requests = partial(_CLIENT.isEnabledFor, logging.DEBUG)
 
 
 def retrieved(host: str, status: int | None, from_cache: bool, age: float, size: int) -> None:
-    """A robots.txt was retrieved, or found in memory or in a store."""
+    """A robots.txt was used: just retrieved, or from memory or a store."""
     _log(
         _RETRIEVAL,
         logging.INFO,
@@ -68,22 +68,22 @@ def retrieved(host: str, status: int | None, from_cache: bool, age: float, size:
 
 
 def failed(problem: str) -> None:
-    """Something failed, or is beyond a limit, and work goes on."""
+    """A retrieval failed, or exceeded a limit."""
     _warn(_RETRIEVAL, "retrieval-failure", problem)
 
 
 def cache_failed(problem: str) -> None:
-    """A store does not answer, and work goes on without it."""
+    """A store does not answer; the cache goes on without it."""
     _warn(_CACHE, "cache-failure", problem)
 
 
 def warned(problem: str) -> None:
-    """Something that whoever runs a client or a crawl should know of."""
+    """A warning to the user of a client or a crawl."""
     _warn(_CLIENT, "warning", problem)
 
 
 def decided(verdict: Verdict) -> None:
-    """A URL may be requested, or may not."""
+    """A URL was decided on."""
     _request(
         "decision",
         url=printable(verdict.url),
@@ -93,12 +93,12 @@ def decided(verdict: Verdict) -> None:
 
 
 def waiting(host: str, seconds: float) -> None:
-    """A request waits until its host may be asked; for a slot it may wait longer."""
+    """A request waits for its start time; after that, it may wait for a slot."""
     _request("wait", host=printable(host), seconds=round(seconds, 3))
 
 
 def responded(url: str, reply: Response | Unreachable, waited: float) -> None:
-    """A request was answered, or was not, and why."""
+    """A request was answered, or failed."""
     status, cause, size = None, "", 0
     if isinstance(reply, Response):
         status, size = reply.status, len(reply.body)
@@ -116,12 +116,12 @@ def responded(url: str, reply: Response | Unreachable, waited: float) -> None:
 
 
 def retried(url: str, cause: str, attempt: int) -> None:
-    """A URL is requested again; `attempt` counts from 1, so that the first retry is 2."""
+    """A request is retried; `attempt` counts from 1, so that the first retry is 2."""
     _request("retry", url=printable(url), cause=printable(cause), attempt=attempt)
 
 
 def backed_off(host: str, status: int, seconds: float) -> None:
-    """A host said that it is asked too much, and is left alone for so long."""
+    """A host is overloaded, and gets no requests for some seconds."""
     _log(
         _CLIENT,
         logging.INFO,
@@ -165,7 +165,7 @@ def _warn(logger: logging.Logger, event: str, problem: str) -> None:
 
 
 class _AsJson(logging.Formatter):
-    """Time, level and event of a record, then its values; its message where it has none."""
+    """Time, level and event of a record, then its values, or its message if it has none."""
 
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
@@ -181,9 +181,9 @@ class _AsJson(logging.Formatter):
 
 
 def configure(level: str, form: Literal["text", "json"], matches: bool) -> None:
-    """Print to standard error what is logged from a level on, as the command's options say.
+    """Print log records from a level on to standard error, for the options of the command.
 
-    Without a level, there is still a word about a store that somebody named and that does not work.
+    With level `none`, warnings are still printed, except those of retrievals.
     """
     log_matches(matches)
     handler = logging.StreamHandler(sys.stderr)

@@ -1,4 +1,4 @@
-"""The many-host database of Perl's WWW::RobotRules: what is known of each host, and until when."""
+"""The database of Perl's WWW::RobotRules: rules, visits and expiry of many hosts."""
 
 import logging
 import sqlite3
@@ -22,20 +22,20 @@ from manners.robots.policy import Policy, Robots, parse
 from manners.urls import origin, requestable
 
 YEAR = 365 * 86_400.0
-"""Seconds for which a file is good, when nobody says otherwise."""
+"""Seconds for which a file is fresh by default."""
 
 _LOG = logging.getLogger(__name__)
-_LOG.addHandler(logging.NullHandler())  # nothing is printed unless somebody asks
+_LOG.addHandler(logging.NullHandler())  # no output unless logging is configured
 _WARNINGS = 10
-"""How many problems of one file are logged: a file may have thousands."""
+"""Problems of one file that are logged: it may have thousands."""
 _POLICIES = 256
-"""Hosts whose files are kept at hand, ready to be asked."""
+"""Hosts whose policies are kept in memory."""
 _WAIT = 5.0
-"""Seconds that another process may take to write."""
+"""Seconds to wait for another process that is writing."""
 _APPLICATION = 0x6D616E72
 """Marks a file as such a database: "manr"."""
-# `version` is another one after each parsing, so that a process knows what it has at hand to be
-# out of date. A counter would begin anew when another process clears the table.
+# `version` changes with each parse, so that a process notices that its policy is out of date. A
+# counter would start again when another process clears the table.
 _SCHEMA = """
 CREATE TABLE agent (name BLOB NOT NULL);
 CREATE TABLE hosts (
@@ -54,7 +54,7 @@ ON CONFLICT (host) DO UPDATE
 SET fresh_until = excluded.fresh_until, url = excluded.url, body = excluded.body,
     version = excluded.version
 """
-# The text is left where it is, when the version at hand is that in the store.
+# The body is not read when the policy in memory has the same version.
 _ALLOWED = """
 SELECT fresh_until, version, url, CASE WHEN version = ? THEN NULL ELSE body END
 FROM hosts WHERE host = ?
@@ -68,11 +68,11 @@ SET visits = visits + 1, last_visit = max(coalesce(last_visit, excluded.last_vis
 
 
 class RobotRules:
-    """What the robots.txt files of any number of hosts allow one robot.
+    """What the robots.txt files of many hosts allow one robot.
 
-    Without `store` it lives as long as the object; with the path of an SQLite file, several
-    processes may share it, each with an object of its own. Threads may share an object. `now` is
-    the clock, in seconds since the epoch, as are all times here.
+    Without `store` it is kept in memory; with the path of an SQLite file, several processes may
+    share it, each with its own object. Threads may share an object. `now` is the clock, in seconds
+    since the epoch, as are all times here.
 
     A host is an origin: scheme, host and port. Credentials in a URL are not kept.
 
@@ -92,7 +92,7 @@ class RobotRules:
     ) -> None:
         self._dialect, self._now = dialects.get(dialect), now
         self._place = ":memory:" if store is None else str(store)
-        self._short, self._whole = _short_name(agent), agent
+        self._short, self._agent = _short_name(agent), agent
         self._policies: dict[tuple[str, str], tuple[bytes, Policy]] = {}
         self._lock = threading.Lock()
         self._database = _sqlite.connect(self._place, _APPLICATION, _SCHEMA, _WAIT)
@@ -100,11 +100,11 @@ class RobotRules:
         self.agent(agent)
 
     def agent(self, name: str | None = None) -> str:
-        """The robot's short name. With a name, that is its name from now on; the old is returned.
+        """The robot's short name. With an argument, set it, and return the old one.
 
-        A short name other than the one in the store clears the store: rules, times and visits.
-        The same in another version clears nothing. Another process that has the store open goes
-        on under its own name, and finds the store cleared.
+        A new short name clears the store: rules, times and visits. Another version of the same name
+        clears nothing. Another process that has the store open keeps its own name, and finds the
+        store cleared.
 
         >>> rules = RobotRules("FooBot/1.2 [http://foobot.int; foo@bot.int]")
         >>> rules.agent()
@@ -116,7 +116,7 @@ class RobotRules:
         if name is None:
             return old
         short = _short_name(name)
-        row = (to_bytes(short),)  # any string at all can be a name, and not any can be a TEXT
+        row = (to_bytes(short),)  # a name may be any string, a TEXT may not
         with self._using() as database:
             with database:  # all of it, or nothing
                 database.execute("BEGIN IMMEDIATE")
@@ -124,15 +124,15 @@ class RobotRules:
                     database.execute("DELETE FROM hosts")
                     database.execute("DELETE FROM agent")
                     database.execute("INSERT INTO agent VALUES (?)", row)
-            self._short, self._whole = short, name.strip()
+            self._short, self._agent = short, name.strip()
         return old
 
     def parse(self, url: str, text: str | bytes | None, fresh_until: float | None = None) -> None:
-        """Take in the robots.txt that was found at a URL, in place of what its host had before.
+        """Store the robots.txt of a URL's host, in place of an earlier one.
 
-        It is good until the time given, a year if none is; a time in the past makes it unknown at
-        once. Without a text nothing is stored, and what was known stays. Where a record has to be
-        guessed, a warning with URL and line goes to the logger `manners.robotrules`.
+        It is fresh until `fresh_until`, by default for a year; a time in the past makes it unknown
+        at once. Without a text nothing changes. Where a record is ambiguous, a warning with URL and
+        line goes to the logger `manners.robotrules`.
         """
         url = requestable(url)
         if text is None:
@@ -144,7 +144,7 @@ class RobotRules:
             _LOG.warning("%s, line %d: %s", printable(url), number, problem)
 
     def allowed(self, url: str) -> bool | None:
-        """Whether the robot may fetch a URL; None when that is unknown, or no longer known.
+        """Whether the robot may fetch a URL; None when that is unknown, or out of date.
 
         robots.txt is about http and https: a URL with another scheme, or without one, is allowed.
         An http URL that has no host is unknown.
@@ -154,17 +154,17 @@ class RobotRules:
         except InvalidURL:
             scheme, _, _ = url.partition(":")
             return None if scheme.lower() in ("http", "https") else True
-        key = host, self._whole
+        key = host, self._agent
         version, policy = self._policies.get(key, (None, None))
         row = self._run(_ALLOWED, version, host)
         if row is None or row[0] is None or row[0] < self._now():
             return None
         if policy is None or row[1] != version:
-            policy = self._at_hand(key, *row[1:])
+            policy = self._policy(key, *row[1:])
         return policy.allowed(url)
 
     def visit(self, url: str, at: float | None = None) -> None:
-        """Note a visit to a URL's host, now or at a time."""
+        """Record a visit to a URL's host, now or at a given time."""
         self._run(_VISIT, origin(url), self._now() if at is None else float(at))
 
     def visits(self, url: str) -> int:
@@ -173,12 +173,12 @@ class RobotRules:
         return 0 if row is None else int(row[0])
 
     def last_visit(self, url: str) -> float | None:
-        """The latest visit to a URL's host, in whatever order visits were noted."""
+        """The latest visit to a URL's host, whatever the order of recording."""
         row = self._run("SELECT last_visit FROM hosts WHERE host = ?", origin(url))
         return None if row is None else row[0]
 
     def fresh_until(self, url: str) -> float | None:
-        """Until when the rules of a URL's host are good; None when there are none."""
+        """Until when the rules of a URL's host are fresh; None when there are none."""
         row = self._run("SELECT fresh_until FROM hosts WHERE host = ?", origin(url))
         return None if row is None else row[0]
 
@@ -188,7 +188,7 @@ class RobotRules:
             return [host for (host,) in database.execute("SELECT host FROM hosts ORDER BY host")]
 
     def close(self) -> None:
-        """Close the store; what was in memory is gone."""
+        """Close the store; one in memory is lost."""
         with self._lock:
             self._close()
 
@@ -203,8 +203,8 @@ class RobotRules:
     ) -> None:
         self.close()
 
-    def _at_hand(self, key: tuple[str, str], version: bytes, url: str, body: bytes) -> Policy:
-        """Keep the policy of a host and a name at hand."""
+    def _policy(self, key: tuple[str, str], version: bytes, url: str, body: bytes) -> Policy:
+        """The policy of a host and a name, which is kept in memory."""
         policy = Robots(body, self._dialect, url).policy(self._dialect.own_name(key[1]))
         if len(self._policies) >= _POLICIES:
             self._policies.clear()
@@ -212,7 +212,7 @@ class RobotRules:
         return policy
 
     def _run(self, statement: str, *values: Any) -> Any:
-        """The first row of what a statement finds; None when that is nothing."""
+        """The first row of a query; None when there is none."""
         with self._using() as database:
             return database.execute(statement, values).fetchone()
 
@@ -230,12 +230,12 @@ def _short_name(agent: str) -> str:
     words = agent.split(maxsplit=1)
     short = words[0].partition("/")[0] if words else ""
     if not short:
-        raise ValueError(f"{agent!r} is no name for a robot; give it one, such as 'FooBot/1.0'")
+        raise ValueError(f"{agent!r} is not a robot name; pass one such as 'FooBot/1.0'")
     return short
 
 
 def _problems(robots: Robots) -> Iterator[tuple[int, str]]:
-    """The lines of a file that do not stand where they should, and how each is taken."""
+    """The misplaced lines of a file, and how each is read."""
     dialect = robots.dialect
     agent_seen = rule_seen = False
     for line in read_lines(robots.body, dialect, robots.url):

@@ -1,13 +1,14 @@
 """URLs as the rest of the package sees them: origin, robots.txt address, path to match.
 
-`match_path` is total, because a check never raises; `origin` and `robots_url` raise `InvalidURL`,
-because what they return is where a request goes.
+`match_path` takes any string, because a check never raises; `origin` and `robots_url` raise
+`InvalidURL`, because requests go there.
 """
 
 import re
+from typing import NamedTuple
 
 from manners._compiled import kernel
-from manners._text import to_bytes, to_text
+from manners._text import possessive, to_bytes, to_text
 from manners.errors import InvalidURL
 
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
@@ -16,7 +17,9 @@ _DEFAULT_PORTS = {"http": "80", "https": "443"}
 # are skipped, "://" counts as the end of a scheme only when none of "/?;" stands before it, and a
 # "#" before the path means there is no path. Every quantifier is possessive: without that, an
 # authority with no path behind it would be read again as a path.
-_PATH = re.compile(r"(?://)?+(?:[^/?;#]*+//(?<=://))?+[^/?;#]*+([/?;][^#]*+)").match
+_PATH = re.compile(
+    possessive("//", "?") + possessive(r"[^/?;#]*+//(?<=://)", "?") + r"[^/?;#]*+([/?;][^#]*+)",
+).match
 
 _AUTHORITY = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*+)://([^/?#]*+)").match
 _HOST_AND_PORT = re.compile(r"(\[[^\]]*+\]|[^:\[\]]*+)(?::(.*))?", re.DOTALL).fullmatch
@@ -27,7 +30,7 @@ _MAX_HOST = 253  # RFC 1035 section 2.3.4: 255 octets on the wire is 253 charact
 def match_path(url: str) -> str:
     """The part of a URL that rules are matched against: raw path and query.
 
-    Every string has one; what a dialect decodes or escapes comes later.
+    Every string has one. Decoding and escaping is up to the dialect.
 
     >>> match_path("https://example.com/a/b?c=d#e")
     '/a/b?c=d'
@@ -42,7 +45,7 @@ def match_path(url: str) -> str:
 
 
 def origin(url: str) -> str:
-    """The scheme, host and port a URL belongs to, written in one way only.
+    """The scheme, host and port of a URL, in canonical form.
 
     Host in lower-case ASCII (UTS 46), default port and credentials dropped.
 
@@ -58,20 +61,20 @@ def origin(url: str) -> str:
     # Browsers read a backslash as a slash, RFC 3986 does not: what stands before it would be the
     # host for one and credentials for the other.
     if "\\" in found[2]:
-        raise InvalidURL(without_credentials(url), "a backslash where the host is named")
+        raise InvalidURL(without_credentials(url), "backslash in the host name")
     written = _HOST_AND_PORT(found[2].rpartition("@")[2])
     if written is None:
-        raise InvalidURL(without_credentials(url), "host and port cannot be told apart")
+        raise InvalidURL(without_credentials(url), "invalid host or port")
     host = _host(written[1], url)
     port = _port(written[2] or _DEFAULT_PORTS[scheme], url)
     return f"{scheme}://{host}" if port == _DEFAULT_PORTS[scheme] else f"{scheme}://{host}:{port}"
 
 
 def with_scheme(text: str) -> str:
-    """What people type for a URL, as one: a bare domain gets `https://`, this machine `http://`.
+    """A URL as people type it, with a scheme: `https://`, and `http://` for this machine.
 
     A bare domain is a host with a dot in it, `localhost` or an address, perhaps with a port, a path
-    or a query. Everything else stays as it is: it has a scheme already, or `origin` refuses it.
+    or a query. Anything else is returned unchanged: it has a scheme, or `origin` rejects it.
 
     >>> with_scheme("example.com/a"), with_scheme("localhost:8000"), with_scheme("mailto:a@b.c")
     ('https://example.com/a', 'http://localhost:8000', 'mailto:a@b.c')
@@ -103,7 +106,7 @@ def _is_this_machine(host: str) -> bool:
 
 
 def robots_url(url: str) -> str:
-    """Where the robots.txt that governs a URL is found (RFC 9309 section 2.3).
+    """The URL of the robots.txt for a URL (RFC 9309 section 2.3).
 
     >>> robots_url("http://example.com:8080/a?b")
     'http://example.com:8080/robots.txt'
@@ -112,7 +115,7 @@ def robots_url(url: str) -> str:
 
 
 def host(url: str) -> str:
-    """The host a URL belongs to, as `origin` writes it: what slots and delays go by.
+    """The host of a URL, as `origin` writes it. Slots and delays are per host.
 
     >>> host("https://Example.COM:8443/a"), host("http://[::1]:80/")
     ('example.com', '[::1]')
@@ -122,9 +125,9 @@ def host(url: str) -> str:
 
 
 def requestable(url: str) -> str:
-    """A URL as it goes over the wire: origin, path and query in ASCII, nothing else.
+    """A URL as it is requested: origin, path and query in ASCII, nothing else.
 
-    What may not stand in a request is percent-encoded; what is encoded already stays as it is.
+    Characters that a request may not contain are percent-encoded; existing escapes are kept.
 
     >>> requestable("http://user:secret@Example.com/a b?ü=%20#top")
     'http://example.com/a%20b?%C3%BC=%20'
@@ -143,11 +146,36 @@ _REQUESTABLE = re.compile(r"/[!$&-;=?-\[\]_a-z~%]*+").fullmatch
 _UNSAFE = re.compile(rb"[^!$&-;=?-\[\]_a-z~%]")
 
 
-def redirect_target(url: str, location: str) -> tuple[str, str]:
-    """Where a redirect from a URL leads to, or else why it leads nowhere: one of both is empty.
+class Target(NamedTuple):
+    """A URL that a request can go to, parsed once: `target` makes one.
 
-    `location` is the header as it came. What a request may not have is percent-encoded, and what
-    it does not have, a fragment or credentials, is left out.
+    Rules go by the origin, delays and slots by the host.
+
+    >>> target("HTTP://user:secret@Example.com:81/a b#top")
+    Target(url='http://example.com:81/a%20b', origin='http://example.com:81', host='example.com')
+    """
+
+    url: str
+    """As `requestable` writes it."""
+    origin: str
+    host: str
+
+
+def target(url: str) -> Target:
+    """Parse a URL for a request. Raises InvalidURL as `origin` does.
+
+    >>> target("https://example.com").host
+    'example.com'
+    """
+    sent = requestable(url)
+    return Target(sent, origin(sent), host(sent))
+
+
+def redirect_target(url: str, location: str) -> tuple[str, str]:
+    """The target of a redirect, or else the problem with it; the other one is empty.
+
+    `location` is the header as received. The target is in requestable form: fragment and
+    credentials are dropped.
 
     >>> redirect_target("http://example.com/a/b", "../c#top")
     ('http://example.com/c', '')
@@ -159,9 +187,8 @@ def redirect_target(url: str, location: str) -> tuple[str, str]:
     location = location.strip(_SPACE)
     if not location:
         return "", "redirect without Location"
-    # Programs do not agree on these. `http:/x`, `http:x` and `http:///x` are on the same host for
-    # some, on the host "x" for others; urljoin takes the host of the URL before it, and drops tabs
-    # and line breaks.
+    # Clients disagree on `http:/x`, `http:x` and `http:///x`: the same host, or the host "x".
+    # urljoin takes the host of the base URL, and drops tabs and line breaks.
     if not (_NO_HOST(location) or _BREAK(location)):
         try:
             target = requestable(urljoin(url, location))
@@ -180,11 +207,11 @@ _MAX_TARGET = 8_000
 
 
 def page_url(url: str, *, without_tracking: bool = False) -> str:
-    """A URL in the one form that all ways to write it have: one page is one URL.
+    """A URL in normal form, so that one page has one URL.
 
     Scheme and host in lower case, no default port, no fragment, no dot segments (RFC 3986 section
     5.2.4), unreserved characters unescaped and hex digits in upper case (section 6.2.2), no empty
-    query. Parameters that only tell who sent a visitor can be left out, too.
+    query. Tracking parameters can be dropped, too.
 
     >>> page_url("HTTP://Example.com:80/a/./b/../%7euser?#top")
     'http://example.com/a/~user'
@@ -236,7 +263,7 @@ def _without_dots(path: str) -> str:
 
 def _port(text: str, url: str) -> str:
     if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535):
-        raise InvalidURL(without_credentials(url), "the port is not a number up to 65535")
+        raise InvalidURL(without_credentials(url), "invalid port")
     return str(int(text))
 
 
@@ -244,12 +271,12 @@ def _host(text: str, url: str) -> str:
     if text.startswith("["):
         return _ipv6(text, url)
     if len(text) > _MAX_HOST + 1:  # the final dot of a fully qualified name
-        raise InvalidURL(without_credentials(url), "the host is too long")
+        raise InvalidURL(without_credentials(url), "host name too long")
     host = text.lower() if text.isascii() else _ascii_host(text, url)
     if not host:
         raise InvalidURL(without_credentials(url), "no host")
     if _FORBIDDEN_IN_HOST(host):
-        raise InvalidURL(without_credentials(url), "a character that no host name may have")
+        raise InvalidURL(without_credentials(url), "invalid character in the host name")
     return host
 
 
@@ -259,9 +286,9 @@ def _ipv6(text: str, url: str) -> str:
     try:
         address = IPv6Address(text[1:-1])
     except AddressValueError:
-        raise InvalidURL(without_credentials(url), "not an IPv6 address") from None
+        raise InvalidURL(without_credentials(url), "invalid IPv6 address") from None
     if address.scope_id is not None:
-        raise InvalidURL(without_credentials(url), "an IPv6 zone has no place in a URL")
+        raise InvalidURL(without_credentials(url), "IPv6 zone in a URL")
     return f"[{address.compressed}]"
 
 
@@ -271,11 +298,11 @@ def _ascii_host(text: str, url: str) -> str:
     try:
         return idna.encode(text, uts46=True).decode("ascii")
     except UnicodeError:
-        raise InvalidURL(without_credentials(url), "not a valid international host") from None
+        raise InvalidURL(without_credentials(url), "invalid international host name") from None
 
 
 def without_credentials(url: str) -> str:
-    """The URL as it may be stored, logged or shown: a name and password before the host left out.
+    """The URL without user name and password, so that it may be stored, logged and shown.
 
     >>> without_credentials("https://user:secret@example.com/a@b")
     'https://…@example.com/a@b'
@@ -292,7 +319,9 @@ def without_credentials(url: str) -> str:
 
 # With two slashes there is an authority; in an http URL something is meant to be one. A bare path
 # has none, and may well have an `@`.
-_AUTHORITY_START = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*+:)?+//|(?i:https?):/?").match
+_AUTHORITY_START = re.compile(
+    possessive(r"[A-Za-z][A-Za-z0-9+.-]*+:", "?") + r"//|(?i:https?):/?"
+).match
 _AUTHORITY_END = re.compile(r"[/?#]").search
 
 

@@ -1,1 +1,1 @@
-"""The cache: what is known of each site's robots.txt, and for how long."""
+"""The cache of robots.txt files: what to keep of each site, where, and for how long."""

@@ -1,7 +1,7 @@
-"""How long an outcome is good for. Quiet: the time is an argument.
+"""How long an outcome stays fresh. Quiet: the time is an argument.
 
-RFC 9309 section 2.4 leaves it to "standard cache control as defined in RFC 9111", within limits
-that the profile sets.
+RFC 9309 section 2.4 refers to "standard cache control as defined in RFC 9111"; the profile sets
+the limits.
 """
 
 import re
@@ -12,17 +12,17 @@ from manners.retrieval.outcome import Availability, Outcome
 from manners.retrieval.profiles import Profile
 
 REFRESH_AHEAD = 0.9
-"""The part of its lifetime from which an entry that is asked for is refreshed in the background."""
+"""The part of its lifetime after which using an entry refreshes it in the background."""
 
 _MAX_AGE = re.compile(r"""(?:^|[,\s])max-age\s*=\s*"?([0-9]{1,18})""", re.IGNORECASE).search
 _UNCACHED = re.compile(r"(?:^|[,\s])no-(?:store|cache)(?:$|[,\s=])", re.IGNORECASE).search
-_SECONDS = re.compile(r"[0-9]+").fullmatch  # however many: a float has room, if only as infinity
+_SECONDS = re.compile(r"[0-9]+").fullmatch  # any number of digits: a float may become infinity
 
 
 def fresh_for(outcome: Outcome, profile: Profile, now: float, waited: float) -> float:
-    """Seconds for which an outcome is good.
+    """Seconds for which an outcome stays fresh.
 
-    `waited` says how long a site that is out of reach was left alone the last time.
+    `waited` is the last back-off of an unreachable site.
 
     >>> from manners.retrieval.profiles import get
     >>> fresh_for(Outcome(Availability.AVAILABLE), get("rfc9309"), 0.0, 0.0)
@@ -36,10 +36,10 @@ def fresh_for(outcome: Outcome, profile: Profile, now: float, waited: float) -> 
     gone = outcome.status in (404, 410)
     if gone or (outcome.availability is Availability.UNAVAILABLE and not profile.heeds_headers):
         return profile.fresh_unavailable
-    told = _told(outcome, now) if profile.heeds_headers else None
-    if told is None:
+    lifetime = _lifetime(outcome, now) if profile.heeds_headers else None
+    if lifetime is None:
         return profile.fresh
-    return min(max(told, profile.fresh_least), profile.fresh_most)
+    return min(max(lifetime, profile.fresh_least), profile.fresh_most)
 
 
 def retry_after(text: str, now: float) -> float | None:
@@ -55,12 +55,12 @@ def retry_after(text: str, now: float) -> float | None:
     return None if date is None else max(date - now, 0.0)
 
 
-def _told(outcome: Outcome, now: float) -> float | None:
-    """Seconds that the headers speak of; None when they say nothing."""
+def _lifetime(outcome: Outcome, now: float) -> float | None:
+    """The lifetime in the headers, in seconds; None when they have none."""
     control = outcome.header("cache-control")
     if _UNCACHED(control):
         return 0.0
-    # RFC 9111 section 4.2.3: what was spent in other caches is over.
+    # RFC 9111 section 4.2.3: the time spent in other caches counts.
     age = outcome.header("age").strip()
     spent = float(age) if _SECONDS(age) else 0.0
     if found := _MAX_AGE(control):
@@ -78,7 +78,7 @@ def _told(outcome: Outcome, now: float) -> float | None:
 def _date(text: str) -> float | None:
     try:
         date = parsedate_to_datetime(text)
-        if date.tzinfo is None:  # RFC 9110 section 5.6.7: in GMT, also where it does not say so
+        if date.tzinfo is None:  # RFC 9110 section 5.6.7: always GMT
             date = date.replace(tzinfo=UTC)
         return date.timestamp()
     except (ValueError, TypeError, IndexError, OverflowError, OSError):

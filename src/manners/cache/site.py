@@ -1,4 +1,4 @@
-"""What is known of a site's robots.txt right now, ready to be asked."""
+"""The robots.txt of a site as it applies right now."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from manners.urls import robots_url
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What a site's robots.txt says at one moment, and how that is known.
+    """The robots.txt of a site at one moment, and how it was retrieved.
 
     >>> site = Site(parse("User-agent: *\\nDisallow: /a"), Outcome(Availability.AVAILABLE, "200"))
     >>> site.allowed("https://example.com/a", agent="MyBot")
@@ -25,15 +25,15 @@ class Site:
     """
 
     robots: Robots
-    """The file; an empty one where there is none, or where it does not count."""
+    """The file; an empty one if there is none, or if it does not apply."""
     outcome: Outcome
     """How the last retrieval went."""
     reason: Reason | None = None
-    """Why the file, or the lack of it, decides as it does; None when it simply decides."""
+    """Why the file does not simply decide; None when it does."""
     everything: bool | None = None
-    """What holds for every URL; None when the rules of the file decide."""
+    """The answer for every URL; None when the rules of the file decide."""
     entry: Entry | None = None
-    """What is kept of it."""
+    """Its cache entry."""
 
     def check(self, url: str, agent: str | Sequence[str]) -> Verdict:
         """Whether the agent may fetch the URL, and why."""
@@ -58,11 +58,11 @@ class Site:
 
 
 _AGE = 1.0
-"""Seconds within which the age in a verdict is right."""
+"""Precision of the age in a verdict, in seconds."""
 
 
-class Held:
-    """An entry and the file parsed from it, as the memory tier holds them."""
+class ParsedEntry:
+    """An entry and the file parsed from it, as in the memory tier."""
 
     __slots__ = (
         "_nothing",
@@ -82,9 +82,9 @@ class Held:
         self._nothing = parse(b"", dialect, url)
         self.robots = self._nothing
         if entry.body is not None:
-            self.robots = parsed(entry.body, entry.charset, dialect, url, profile)
+            self.robots = parse_body(entry.body, entry.charset, dialect, url, profile)
         self.is_plain = entry.outcome.is_plain and not self._is_too_large
-        """Whether the rules of the file decide, now and for as long as the entry is fresh."""
+        """Whether the rules of the file decide for as long as the entry is fresh."""
         self._site: Site | None = None
 
     @property
@@ -92,23 +92,23 @@ class Held:
         return not self.entry.outcome.complete and self.profile.too_large == "allow"
 
     def at(self, now: float) -> Site:
-        """What holds at a time: while a site is out of reach, that changes by itself."""
+        """The site at a time: while it is unreachable, the answer changes with time."""
         known, entry, profile = self._site, self.entry, self.profile
         if known is not None and 0.0 <= now - entry.validated_at - known.outcome.age < _AGE:
             return known
         outcome = entry.outcome.but(age=max(now - entry.validated_at, 0.0))
         if outcome.availability is Availability.UNREACHABLE and entry.has_usable_copy(profile, now):
             outcome = outcome.but(copy=True)
-        made = decided(outcome, profile, self.robots, self._nothing, entry)
+        site = interpret(outcome, profile, self.robots, self._nothing, entry)
         if self.is_plain:
-            self._site = made
-        return made
+            self._site = site
+        return site
 
 
-def decided(
+def interpret(
     outcome: Outcome, profile: Profile, robots: Robots, nothing: Robots, entry: Entry | None
 ) -> Site:
-    """What an outcome means by a profile: the rules of the file, or the same for every URL."""
+    """What an outcome means under a profile: the rules of the file, or one answer for every URL."""
     match outcome.availability:
         case Availability.AVAILABLE if outcome.complete or profile.too_large != "allow":
             return Site(robots, outcome, entry=entry)
@@ -121,12 +121,12 @@ def decided(
     return Site(nothing, outcome, Reason.UNREACHABLE, profile.unreachable == "allow", entry)
 
 
-def parsed(body: bytes, charset: str, dialect: Dialect, url: str, profile: Profile) -> Robots:
-    """A file as it was received, read by a dialect, no further than a profile says."""
+def parse_body(body: bytes, charset: str, dialect: Dialect, url: str, profile: Profile) -> Robots:
+    """Parse a file as received, by a dialect, up to the size limit of a profile."""
     text = in_utf8(body, charset)
     if dialect.size_limit:
         return parse(text, dialect, url, profile.max_parsed)
-    # The dialect knows no limit, the profile does.
+    # The dialect has no limit of its own, the profile has one.
     data = to_bytes(text) if isinstance(text, str) else text
     data, truncated = truncate(data, profile.max_parsed)
     return replace(parse(data, dialect, url), truncated=truncated)

@@ -19,7 +19,7 @@ INTERRUPTED = 130  # what a shell reports for a command ended by Ctrl-C
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
-    # What the terminal or the file cannot hold is written as an escape, never a reason to stop.
+    # Characters that the encoding of the output lacks are escaped.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _complain(f"cannot go on: {error.strerror or error}")
         return UNDECIDED
     except Exception:
-        # A mistake of ours must not look like a verdict, which is what exit code 1 means.
+        # A bug must not look like a verdict: exit code 1 means disallowed.
         traceback.print_exc()
         return UNDECIDED
 
@@ -46,10 +46,11 @@ def _run(argv: list[str]) -> int:
         raise MissingExtra("typer", "cli") from None
     from manners.cli.app import build, show_whole_summaries
 
-    # Typer exports one kind of usage error, and from 0.28 on has its own copy of click; the class
-    # that knows how to put any of them into words is above that one.
+    # Typer exports one usage error only, and from 0.28 on has its own copy of click; the base class
+    # of all of them formats the message.
     usage_error: Any = next(kind for kind in BadParameter.__mro__ if "ClickEx" in kind.__name__)
-    command = typer.main.get_command(build())
+    # Loading one command, not all, makes the command start faster.
+    command = typer.main.get_command(build(argv[0] if argv else None))
     show_whole_summaries(command)
     try:
         code = command.main(argv or ["--help"], "manners", standalone_mode=False)

@@ -10,31 +10,37 @@ import typer
 import manners
 from manners import _family
 
+_COMMANDS = "manners.cli.commands"
 
-def build() -> typer.Typer:
-    """The command with one subcommand for each file in `commands`."""
+
+def build(name: str | None = None) -> typer.Typer:
+    """The command with its subcommands: one for each file in `commands`, or the one named only."""
     app = typer.Typer(
         help="Know what you may fetch, how fast, and prove it.",
-        add_completion=False,
-        # Boxes cut the names of options where there is no room for them; plain text wraps.
+        context_settings={"help_option_names": ["-h", "--help"]},
+        # Boxes cut the names of options in a narrow terminal; plain text wraps.
         rich_markup_mode="rich" if _columns() >= _ROOM else None,
         pretty_exceptions_enable=False,
     )
     app.callback()(_options)
-    for name in _family.names("manners.cli.commands"):
-        module = _family.member("manners.cli.commands", "command", name)
+    names = _family.names(_COMMANDS)
+    for member in (name,) if name in names else names:
+        module = _family.member(_COMMANDS, "command", member)
         if isinstance(module.command, typer.Typer):
-            app.add_typer(module.command, name=name)
+            app.add_typer(module.command, name=member)
         else:
-            app.command(name)(module.command)
+            app.command(member)(module.command)
     return app
 
 
 def show_whole_summaries(command: Any) -> None:
-    """Have each list of commands wrap their summaries, where click would cut them."""
-    for each in getattr(command, "commands", {}).values():
-        each.short_help = (each.help or "").partition("\n\n")[0]
-        show_whole_summaries(each)
+    """Have lists of commands wrap their summaries, which click would cut."""
+    for subcommand in getattr(command, "commands", {}).values():
+        # Lines of a paragraph are one line: help wraps it to the terminal.
+        paragraphs = (subcommand.help or "").split("\n\n")
+        subcommand.help = "\n\n".join(" ".join(part.split()) for part in paragraphs)
+        subcommand.short_help = subcommand.help.partition("\n\n")[0]
+        show_whole_summaries(subcommand)
 
 
 _ROOM = 80

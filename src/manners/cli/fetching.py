@@ -1,74 +1,74 @@
-"""Pages asked for while the command runs: hosts side by side and in turn, answers as they come."""
+"""Many URLs fetched while the command runs: each host at its own pace, answers as they come."""
 
-import asyncio
 import queue
 import threading
-from collections import Counter, OrderedDict, deque
+import time
 from collections.abc import Callable, Coroutine, Generator, Iterable
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from manners._portal import portal
+from manners.crawler.scheduler import Request, Scheduler
+from manners.crawler.tasks import TaskSet
 from manners.errors import InvalidURL, MannersError
 from manners.urls import host
 
-_AHEAD = 100_000
+_MAX_UNANSWERED = 100_000
 """How many URLs are read before the first of them is answered."""
-_AT_ONCE = 256
-"""How many are under way, or answered and not taken yet: as many as a client has places for."""
-_PATIENCE = 0.2
-"""Seconds of silence, after which somebody who watches is told how far the work is."""
+_PROGRESS_SECONDS = 0.2
+"""Seconds without an answer after which `waiting` is called."""
 
 _T = TypeVar("_T")
 
 
-class _Answered(NamedTuple, Generic[_T]):
-    """An answer on its way to whoever asked."""
+class _Fetched(NamedTuple, Generic[_T]):
+    """An answer on its way from the event loop to the command."""
 
-    host: str | None
     url: str
     answer: _T | MannersError
+    request: Request[str] | None
+    """None where the URL was invalid."""
 
 
 class Fetching(Generic[_T]):
-    """Asks for many URLs.
+    """Fetches many URLs, in the order in which the scheduler lets their hosts be asked.
 
-    Each host has a line of its own, and is asked for no more pages at a time than it has slots, so
-    that no host's waiting is another's, and none of a host's pages runs out of patience because of
-    the others. Hosts take turns where there are more of them than can be asked at once. What is
-    not taken yet counts as under way: whoever reads slowly slows everything down, and fills no
-    memory.
+    `fetch` fetches one URL; `answered` says of an answer whether the host answers, None if that is
+    not known. A request counts as under way until its answer was taken: a slow reader slows
+    everything down, and memory stays bounded, however long the list is.
     """
 
     def __init__(
-        self, ask: Callable[[str], Coroutine[Any, Any, _T]], slots: Callable[[str], int]
+        self,
+        fetch: Callable[[str], Coroutine[Any, Any, _T]],
+        scheduler: Scheduler[str],
+        answered: Callable[[_T], bool | None] = lambda _: True,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self.read = self.done = 0
-        """How many URLs there were so far, and how many of them are answered."""
-        self._ask, self._slots = ask, slots
-        self._room = threading.Semaphore(_AHEAD)
-        self._answers: queue.SimpleQueue[_Answered[_T] | BaseException | None] = queue.SimpleQueue()
-        # Only the portal's thread sees these.
-        self._lines: dict[str, deque[str]] = {}
-        self._turns: OrderedDict[str, None] = OrderedDict()
-        self._under_way: Counter[str] = Counter()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._places = _AT_ONCE
+        """How many URLs were read so far, and how many of them are answered."""
+        self._fetch, self._answered, self._clock = fetch, answered, clock
+        self._room = threading.Semaphore(_MAX_UNANSWERED)
+        self._answers: queue.SimpleQueue[_Fetched[_T] | BaseException | None] = queue.SimpleQueue()
+        # Only the portal's thread uses these.
+        self._scheduler = scheduler
+        self._tasks = TaskSet()
+        self._is_stopped = False
 
     @property
     def hosts(self) -> int:
         """How many hosts are being asked, or waited for."""
-        return len(self._under_way)
+        return len(self._scheduler.queues)
 
     def answers(
         self, urls: Iterable[str], waiting: Callable[[], None]
     ) -> Generator[tuple[str, _T | MannersError], None, None]:
-        """Each URL with its answer, or with why there is none; `waiting` is called meanwhile."""
+        """Each URL with its answer or its error; `waiting` is called while there is none."""
         threading.Thread(target=self._feed, args=(urls,), daemon=True).start()
         is_read = False
         try:
             while not (is_read and self.done == self.read):
                 try:
-                    item = self._answers.get(timeout=_PATIENCE)
+                    item = self._answers.get(timeout=_PROGRESS_SECONDS)
                 except queue.Empty:
                     waiting()
                     continue
@@ -80,8 +80,8 @@ class Fetching(Generic[_T]):
                 self.done += 1
                 yield item.url, item.answer
                 self._room.release()
-                if item.host is not None:
-                    portal.call(self._leave, item.host)
+                if item.request is not None:
+                    portal.call(self._finish, item.request, item.answer)
         finally:
             portal.run(self._stop())
 
@@ -97,54 +97,41 @@ class Fetching(Generic[_T]):
         else:
             self._answers.put(None)
 
+    # In the portal's thread.
+
     def _add(self, url: str) -> None:
         try:
-            name = host(url)
+            self._scheduler.add(host(url), url)
         except InvalidURL as error:
-            self._answers.put(_Answered(None, url, error))
-            return
-        self._lines.setdefault(name, deque()).append(url)
-        self._line_up(name)
-        self._start()
+            self._answers.put(_Fetched(url, error, None))
+        else:
+            self._look()
 
-    def _line_up(self, name: str) -> None:
-        """Give a host a turn, if there is something to ask it for and a slot to do so."""
-        if name in self._lines and self._under_way[name] < self._slots(name):
-            self._turns.setdefault(name)
+    def _finish(self, request: Request[str], answer: _T | MannersError) -> None:
+        """An answer was taken, and there is room for another."""
+        answered = None if isinstance(answer, MannersError) else self._answered(answer)
+        self._scheduler.finished(request, answered=answered)
+        self._look()
 
-    def _start(self) -> None:
-        while self._turns and self._places > 0:
-            name, _ = self._turns.popitem(last=False)
-            line = self._lines[name]
-            url = line.popleft()
-            if not line:
-                del self._lines[name]
-            self._under_way[name] += 1
-            self._places -= 1
-            self._line_up(name)
-            task = asyncio.create_task(self._answer(name, url))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+    def _look(self) -> None:
+        """Start what may be started now, and come back when there is more."""
+        if not self._is_stopped:
+            now = self._clock()
+            start, _, at = self._scheduler.next(now)
+            for request in start:
+                self._tasks.start(self._run(request))
+            self._tasks.call_later(None if at is None else at - now, self._look)
 
-    async def _answer(self, name: str, url: str) -> None:
+    async def _run(self, request: Request[str]) -> None:
         try:
-            self._answers.put(_Answered(name, url, await self._ask(url)))
+            answer: _T | MannersError = await self._fetch(request.item)
         except MannersError as error:
-            self._answers.put(_Answered(name, url, error))
-        except Exception as error:  # a mistake of ours
+            answer = error
+        except Exception as error:  # a defect of ours
             self._answers.put(error)
-
-    def _leave(self, name: str) -> None:
-        """An answer was taken, and makes room."""
-        self._under_way[name] -= 1
-        self._places += 1
-        self._line_up(name)
-        if not self._under_way[name] and name not in self._lines:
-            del self._under_way[name]
-        self._start()
+            return
+        self._answers.put(_Fetched(request.item, answer, request))
 
     async def _stop(self) -> None:
-        self._places = 0
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._is_stopped = True
+        await self._tasks.cancel()

@@ -1,4 +1,4 @@
-"""A folder of saved pages: a file for each page, and `pages.jsonl`, which says whose file it is."""
+"""A folder of saved pages: a file for each page, and `pages.jsonl`, an index of them."""
 
 import hashlib
 import json
@@ -17,20 +17,20 @@ from manners.errors import InvalidURL
 from manners.urls import requestable
 
 if TYPE_CHECKING:
-    from manners.page import Page
+    from manners.client.page import Page
 
 INDEX = "pages.jsonl"
 _MAX_LINE = 1_000_000
-"""Bytes that a line of an index may have."""
+"""Bytes of the longest line of an index."""
 
 
 class PageFolder:
-    """Saves pages, and notes each in the index when its file is written.
+    """Saves pages, and adds each to the index when its file is written.
 
-    The index has one line for each page. What a run adds is appended at once, so that whoever is
-    killed loses nothing; a page that was saved before and has changed is added again, and its
-    older line is dropped when the folder is closed, or opened next. What is known of the index is
-    kept in a temporary database, not in memory: a list may be very long.
+    The index has one line for each page, appended at once, so that a process that is killed loses
+    nothing. A page that was saved before and has changed is appended again; its older line is
+    dropped when the folder is closed, or next opened. Which pages are saved is kept in a temporary
+    database, not in memory, because a list may be very long.
 
         with PageFolder(Path("pages")) as folder:
             if not folder.has(url):
@@ -38,7 +38,7 @@ class PageFolder:
     """
 
     def __init__(self, root: Path) -> None:
-        self.root = saving.made(root)
+        self.root = saving.make_folder(root)
         self._path = self.root / INDEX
         # URLs are looked up in one thread, and pages saved in another.
         self._lock = threading.Lock()
@@ -54,8 +54,11 @@ class PageFolder:
                 self._load()
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
             self._file: int | None = os.open(self._path, flags, 0o666)
-        except OSError as error:
-            raise self._unusable(error.strerror or str(error)) from None
+        except BaseException as error:
+            self._known.close()
+            if isinstance(error, OSError):
+                raise self._unusable(error.strerror or str(error)) from None
+            raise
 
     def has(self, url: str) -> bool:
         """Whether the page of a URL was saved."""
@@ -67,7 +70,7 @@ class PageFolder:
             return self._entry(key) is not None
 
     def save(self, page: "Page") -> Path:
-        """Write the body of a page to its file, and note it in the index."""
+        """Write the body of a page to its file, and add it to the index."""
         kind = page.headers.get("content-type", "").partition(";")[0].strip().lower()[:200]
         path = saving.save(page.body, page.url, self.root, kind)
         began = datetime.fromtimestamp(page.hops[-1].started, UTC)
@@ -94,7 +97,7 @@ class PageFolder:
         if self._file is not None:
             os.close(self._file)
             self._file = None
-            with suppress(OSError):  # then it is done next time
+            with suppress(OSError):  # it is done next time
                 self._compact()
             self._known.close()
 
@@ -113,13 +116,13 @@ class PageFolder:
                 if os.write(self._file, line) != len(line):
                     raise OSError(0, "no space left")
             except OSError:
-                os.ftruncate(self._file, size)  # a line is there, or is not
+                os.ftruncate(self._file, size)  # no half line
                 raise
         except OSError as error:
             raise self._unusable(error.strerror or str(error)) from None
 
     def _entry(self, key: bytes) -> bytes | None:
-        """A digest of what the index says of a page."""
+        """A digest of the line of a page; None: it has none."""
         found = self._known.execute("SELECT entry FROM known WHERE url = ?", (key,)).fetchone()
         return None if found is None else bytes(found[0])
 
@@ -130,9 +133,9 @@ class PageFolder:
         self._known.execute("INSERT OR REPLACE INTO known VALUES (?, ?, ?)", row)
 
     def _load(self) -> None:
-        """Read the index of an earlier run; a last line that was not written to its end is cut."""
+        """Read the index of an earlier run; an incomplete last line is cut off."""
         if self._path.is_symlink():
-            raise self._unusable("it is a link to another place")
+            raise self._unusable("it is a symbolic link")
         if not self._path.exists():
             return
         size = self._lines = self._outdated = 0
@@ -149,7 +152,7 @@ class PageFolder:
                     Path(entry["file"])
                 except (AttributeError, InvalidURL, KeyError, TypeError, ValueError):
                     raise self._unusable(
-                        f"line {self._lines + 1} is not about a saved page; use another folder"
+                        f"line {self._lines + 1} is not a saved page; use another folder"
                     ) from None
                 self._note(key, _digest(entry))
                 size += len(line)
@@ -158,15 +161,15 @@ class PageFolder:
             os.truncate(self._path, size)
 
     def _compact(self) -> bool:
-        """Keep the last line about each page; whether there was anything to drop."""
+        """Keep the last line of each page; return whether there was anything to drop."""
         if not self._outdated:
             return False
         kept = self._known.execute("SELECT line FROM known ORDER BY line")
         (wanted,) = kept.fetchone()
-        with self._path.open("rb") as file, saving.replacing(self._path) as made:
+        with self._path.open("rb") as file, saving.replace_file(self._path) as new:
             for number, line in enumerate(_lines(file), 1):
                 if number == wanted:
-                    made.write(line)
+                    new.write(line)
                     (wanted,) = kept.fetchone() or (0,)
         return True
 
@@ -180,7 +183,7 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _key(url: str) -> bytes:
-    """What a page is known by: a digest of its URL, as it is requested."""
+    """The key of a page: a digest of its URL, as it is requested."""
     return hashlib.sha256(requestable(url).encode("ascii")).digest()[:16]
 
 

@@ -1,4 +1,4 @@
-"""Sites asked while the command runs: many side by side, answers in the order of the questions."""
+"""Many sites asked at once while the command runs; answers in the order of the URLs."""
 
 import queue
 import threading
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
     from manners.cache.robots import AsyncRobotsCache
     from manners.cache.site import Site
     from manners.cli.render import Progress
-    from manners.exclusions import Rulings
+    from manners.exclusions import Overrides
     from manners.robots.verdict import Verdict
 
     Answer = Site | Verdict | InvalidURL
 
-_AHEAD = 1000
+_MAX_AHEAD = 1000
 """How many URLs are read before the first of them is answered."""
-_PATIENCE = 0.5
-"""Seconds of silence, after which somebody who watches is told what is being waited for."""
+_PROGRESS_SECONDS = 0.5
+"""Seconds without an answer after which the progress line says what is waited for."""
 
 
 def sites(
-    urls: Iterable[str], cache: "AsyncRobotsCache", rulings: "Rulings", progress: "Progress"
+    urls: Iterable[str], cache: "AsyncRobotsCache", overrides: "Overrides", progress: "Progress"
 ) -> Iterator[tuple[str, "Answer"]]:
-    """Each URL with what its site says, with what is ruled without it, or with what is wrong."""
+    """Each URL with its site, with a verdict that needs no site, or with what is wrong."""
     ahead: queue.Queue[tuple[str, Answer | Future[Site]] | BaseException | None]
-    ahead = queue.Queue(_AHEAD)
-    # URLs are read in a thread of their own: whoever types them waits for an answer before the
-    # next question, and whoever pipes them in wants many sites asked at once.
-    threading.Thread(target=_read, args=(urls, cache, rulings, ahead), daemon=True).start()
+    ahead = queue.Queue(_MAX_AHEAD)
+    # URLs are read in a thread: somebody who types them waits for each answer, and somebody who
+    # pipes them in wants many sites asked at once.
+    threading.Thread(target=_read, args=(urls, cache, overrides, ahead), daemon=True).start()
     done = 0
     while (item := ahead.get()) is not None:
         if isinstance(item, BaseException):
@@ -53,7 +53,7 @@ def sites(
 
 def _is_done(future: "Future[Site]") -> bool:
     try:
-        future.exception(_PATIENCE)
+        future.exception(_PROGRESS_SECONDS)
     except TimeoutError:
         return future.done()
     return True
@@ -62,14 +62,14 @@ def _is_done(future: "Future[Site]") -> bool:
 def _read(
     urls: Iterable[str],
     cache: "AsyncRobotsCache",
-    rulings: "Rulings",
+    overrides: "Overrides",
     ahead: "queue.Queue[tuple[str, Answer | Future[Site]] | BaseException | None]",
 ) -> None:
     try:
         for url in urls:
             try:
-                ruled = rulings.check(url)
-                ahead.put((url, _ask(url, cache) if ruled is None else ruled))
+                verdict = overrides.check(url)
+                ahead.put((url, _ask(url, cache) if verdict is None else verdict))
             except InvalidURL as error:
                 ahead.put((url, error))
     except BaseException as error:
@@ -80,5 +80,5 @@ def _read(
 
 def _ask(url: str, cache: "AsyncRobotsCache") -> "Site | Future[Site]":
     now = time.time()
-    held = cache._fresh(origin(url), now)
-    return held.at(now) if held else portal.submit(cache.get(url))
+    entry = cache.fresh(origin(url), now)
+    return entry.at(now) if entry else portal.submit(cache.get(url))

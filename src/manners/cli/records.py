@@ -1,5 +1,6 @@
-"""Records of evidence as people read them. What is in a store is shown, whoever has changed it."""
+"""Records of evidence as people read them; also records that were tampered with."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from manners._text import count, cut, printable
@@ -7,22 +8,22 @@ from manners.cli import render
 
 if TYPE_CHECKING:
     from manners.evidence.record import Record
-    from manners.evidence.replay import Difference
+    from manners.evidence.replay import Difference, ReplayCounts
     from manners.robots.lines import Line
 
 _AROUND = 3
-"""Lines of a robots.txt that are shown before and after the one that decided."""
-_LONG = 200
+"""Lines of a robots.txt to show before and after the one that decided."""
+_MAX_LENGTH = 200
 
 
 def line(record: "Record", url: str) -> str:
     """A record on one line: its number, when, what, about which URL, and why."""
-    said, colour = ("allowed", "green") if _allowed(record) else ("blocked", "red")
+    decision, colour = ("allowed", "green") if _allowed(record) else ("blocked", "red")
     return "  ".join(
         (
             f"{record.id:>6}",
             _text(record.content.get("timestamp")),
-            render.styled(said, colour),
+            render.styled(decision, colour),
             printable(url),
             render.styled(because(record), "dim"),
         )
@@ -30,31 +31,31 @@ def line(record: "Record", url: str) -> str:
 
 
 def because(record: "Record") -> str:
-    """Why it was decided so, in a few words, as `check` says it."""
-    said, rule = record.metadata, record.content.get("matchedRule")
-    why = _text(said.get("reason"))
-    if said.get("line"):
-        why = f"line {_text(said['line'])}: {_text(rule)}"
-    elif rule is not None:  # the user's own
+    """Why, in a few words, as `check` prints it."""
+    metadata, rule = record.metadata, record.content.get("matchedRule")
+    why = _text(metadata.get("reason"))
+    if metadata.get("line"):
+        why = f"line {_text(metadata['line'])}: {_text(rule)}"
+    elif rule is not None:  # an exclusion
         why += f" ({_text(rule)})"
-    told = _retrieval(said.get("outcome"))
-    if not told or told.startswith("available"):
+    retrieval = _retrieval(metadata.get("outcome"))
+    if not retrieval or retrieval.startswith("available"):
         return why
-    return told if told.startswith(why) else f"{why}; {told}"
+    return retrieval if retrieval.startswith(why) else f"{why}; {retrieval}"
 
 
 def _retrieval(outcome: Any) -> str:
-    """How the retrieval went, as an outcome says it."""
+    """How the retrieval went, as an outcome prints itself."""
     from manners.retrieval.outcome import Availability, Outcome
 
     try:
-        made = Outcome(
+        found = Outcome(
             Availability(outcome["availability"]),
             str(outcome["note"]),
             age=outcome["age"],
             copy=outcome["copy"],
         )
-        return str(made)
+        return str(found)
     except (KeyError, TypeError, ValueError):
         return ""
 
@@ -64,15 +65,15 @@ class Shown(NamedTuple):
 
     record: "Record"
     url: str
-    """As it is to be shown."""
+    """As it may be shown."""
     holds: bool
-    """Whether its hash is its own."""
+    """Whether its hash is right."""
     difference: "Difference | None"
-    """What came of deciding it again; None when the same."""
+    """How a replay differs; None if it does not."""
     body: bytes | None
-    """The robots.txt that it rests on, where there is one."""
+    """The robots.txt that decided, if one did."""
     lines: list["Line"]
-    """The lines of it around the one that decided."""
+    """Its lines around the one that decided."""
 
 
 def lines_around(record: "Record", body: bytes) -> list["Line"]:
@@ -86,31 +87,43 @@ def lines_around(record: "Record", body: bytes) -> list["Line"]:
     if at < 1:
         return []
     found = []
-    for each in lines_of(record.metadata, body):
-        if each.number > at + _AROUND:
+    for candidate in lines_of(record.metadata, body):
+        if candidate.number > at + _AROUND:
             break
-        if each.number >= at - _AROUND:
-            found.append(each)
+        if candidate.number >= at - _AROUND:
+            found.append(candidate)
     return found
+
+
+def as_dict(shown: Shown, values: dict[str, Any]) -> dict[str, Any]:
+    """Everything about one record, for programs; `values` is the record as it is exported."""
+    difference, body = shown.difference, shown.body
+    return {
+        "record": values,
+        "hash_holds": shown.holds,
+        "difference": None if difference is None else {**difference._asdict(), "url": shown.url},
+        "robots_bytes": None if body is None else len(body),
+        "lines": [{"number": line.number, "text": line.text} for line in shown.lines],
+    }
 
 
 def page(shown: Shown) -> list[str]:
     """Everything about one record, for people."""
     record = shown.record
-    said, content = record.metadata, record.content
+    metadata, content = record.metadata, record.content
     decided = ("allowed", "green") if _allowed(record) else ("blocked", "red")
-    wrong = "" if shown.holds else render.styled(", which is not that of this record", "red")
+    wrong = "" if shown.holds else render.styled(", which does not match the record", "red")
     rows = [
         ("url", printable(shown.url)),
         ("decided", render.styled(*decided)),
         ("because", because(record)),
         ("at", _text(content.get("timestamp"))),
         ("type", _text(record.type)),
-        ("agent", _agent(said)),
-        ("sent as", _text(said.get("userAgent"))),
+        ("agent", _agent(metadata)),
+        ("sent as", _text(metadata.get("userAgent"))),
         ("delay", f"{_text(content.get('crawlDelay'))} s" if content.get("crawlDelay") else ""),
-        ("read by", f"dialect {_text(said.get('dialect'))}, {_text(said.get('engine'))}"),
-        *_grounds(said),
+        ("read by", f"dialect {_text(metadata.get('dialect'))}, {_text(metadata.get('engine'))}"),
+        *_grounds(metadata),
         *_file(shown),
         ("replay", _again(shown.difference)),
         ("previous", _text(record.previous)),
@@ -120,14 +133,16 @@ def page(shown: Shown) -> list[str]:
     return [title, *(f"  {name:<9} {text}".rstrip() for name, text in rows if name == "" or text)]
 
 
-def _agent(said: Any) -> str:
-    group = _text(said.get("group"))
-    return _text(said.get("agent")) + (f", in the group for {group}" if group else "")
+def _agent(metadata: Any) -> str:
+    group = _text(metadata.get("group"))
+    return _text(metadata.get("agent")) + (f", in the group for {group}" if group else "")
 
 
-def _grounds(said: Any) -> list[tuple[str, str]]:
-    outcome = said.get("outcome")
-    profile = f"profile {_text(said.get('profile'))}, confidence {_text(said.get('confidence'))}"
+def _grounds(metadata: Any) -> list[tuple[str, str]]:
+    outcome = metadata.get("outcome")
+    profile = (
+        f"profile {_text(metadata.get('profile'))}, confidence {_text(metadata.get('confidence'))}"
+    )
     if not isinstance(outcome, dict):
         return [("retrieval", "none"), ("", profile)]
     return [
@@ -142,19 +157,21 @@ def _file(shown: Shown) -> list[tuple[str, str]]:
     if sha256 is None:
         return []
     if shown.body is None:
-        return [("robots", f"{_text(sha256)}, which is missing")]
+        return [("robots", f"{_text(sha256)}, missing from the store")]
     rows = [("robots", f"{_text(sha256)}, {count(len(shown.body), 'byte')}")]
     at = shown.record.metadata.get("line")
-    width = max((len(str(each.number)) for each in shown.lines), default=0)
-    for each in shown.lines:
-        mark = ">" if each.number == at else " "
-        rows.append(("", f"{mark} {each.number:>{width}}  {printable(cut(each.text, _LONG))}"))
+    width = max((len(str(line.number)) for line in shown.lines), default=0)
+    for line in shown.lines:
+        mark = ">" if line.number == at else " "
+        rows.append(
+            ("", f"{mark} {line.number:>{width}}  {printable(cut(line.text, _MAX_LENGTH))}")
+        )
     return rows
 
 
 def _again(difference: "Difference | None") -> str:
     if difference is None:
-        return "comes out the same"
+        return "same decision"
     by = f" (decided by {_text(difference.engine)})" if difference.engine else ""
     return render.styled(_text(difference.problem) + by, "red")
 
@@ -164,5 +181,28 @@ def _allowed(record: "Record") -> bool:
 
 
 def _text(value: object) -> str:
-    """A value of a record, which may be anything, on one line."""
+    """Any value of a record, on one line."""
     return "" if value is None else printable(cut(str(value), 2000))
+
+
+def replay_progress(counts: "ReplayCounts") -> str:
+    """How far a replay is."""
+    differ = counts.different + counts.undecided
+    return f"{counts.types.total():,} decided again, {differ:,} differ"
+
+
+def replay_summary(counts: "ReplayCounts") -> Iterator[str]:
+    """What came of a replay: all together, then by type."""
+    decided = f"{count(counts.types.total(), 'record')} decided again"
+    parts = [
+        f"{number:,} {what}"
+        for number, what in (
+            (counts.different, "different"),
+            (counts.undecided, "not possible"),
+            (counts.other_version, "of these by another version"),
+        )
+        if number
+    ]
+    yield ", ".join([decided, *parts]) if parts else f"{decided}: all the same"
+    for name, number in sorted(counts.types.items()):
+        yield f"  {number:,} {name}"

@@ -1,4 +1,4 @@
-"""What the commands print: text for people, JSON for programs."""
+"""Output of the commands: text for people, JSON for programs."""
 
 import json
 import os
@@ -13,14 +13,14 @@ _COLOURS = {"green": "32", "red": "31", "yellow": "33", "bold": "1", "dim": "2"}
 
 
 def styled(text: str, style: str) -> str:
-    """The text in a colour, when a person is looking (see no-color.org)."""
+    """The text in a colour, if standard output is a terminal (see no-color.org)."""
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
         return text
     return f"\x1b[{_COLOURS[style]}m{text}\x1b[0m"
 
 
 def printable_text(text: str) -> str:
-    r"""The text with its lines and tabs, and everything else a terminal might obey as an escape.
+    r"""The text with lines and tabs; other control characters are escaped.
 
     >>> print(printable_text("a\x1b[2J\r\nb"))
     a\x1b[2J
@@ -31,29 +31,29 @@ def printable_text(text: str) -> str:
 
 
 def as_json(value: object) -> str:
-    """One line of JSON in ASCII: nothing in it can reach a terminal as a command."""
+    """One line of JSON in ASCII: it contains no control characters."""
     return json.dumps(value, ensure_ascii=True)
 
 
 def because(verdict: Verdict) -> str:
     """Why, in a few words."""
-    said = str(verdict.reason)
+    reason = str(verdict.reason)
     if verdict.line:
-        said = f"line {verdict.line}: {printable(verdict.line_text.strip())}"
-    elif verdict.rule is not None:  # the user's own
-        said += f": {printable(verdict.rule.pattern)}"
+        reason = f"line {verdict.line}: {printable(verdict.line_text.strip())}"
+    elif verdict.rule is not None:  # one of the user's own
+        reason += f": {printable(verdict.rule.pattern)}"
     if verdict.retrieval is None or verdict.retrieval.is_plain:
-        return said
-    told = str(verdict.retrieval)
-    return told if told.startswith(said) else f"{said}; {told}"
+        return reason
+    retrieval = str(verdict.retrieval)
+    return retrieval if retrieval.startswith(reason) else f"{reason}; {retrieval}"
 
 
 def cell(verdict: Verdict, line: bool, width: int) -> str:
-    """`allowed` or `disallowed`, with the deciding line if wanted, in its colour."""
-    said = "allowed" if verdict.allowed else "disallowed"
+    """`allowed` or `disallowed` in its colour; with `line`, also the line that decided."""
+    text = "allowed" if verdict.allowed else "disallowed"
     if line and verdict.line:
-        said += f", line {verdict.line}"
-    return styled(said.ljust(width), "green" if verdict.allowed else "red")
+        text += f", line {verdict.line}"
+    return styled(text.ljust(width), "green" if verdict.allowed else "red")
 
 
 def verdict_line(verdict: Verdict) -> str:
@@ -64,7 +64,7 @@ def verdict_line(verdict: Verdict) -> str:
 
 
 def invalid_line(error: InvalidURL) -> str:
-    """A URL that cannot be asked about, on one line."""
+    """An invalid URL, on one line."""
     return f"{styled('invalid-url', 'yellow')}  {printable(cut(error.url, 2000))}  {error.problem}"
 
 
@@ -79,9 +79,9 @@ def invalid_dict(error: InvalidURL) -> dict[str, object]:
 
 
 class Progress:
-    """One line on a terminal that says how far the work is; nothing where nobody looks.
+    """One line of progress on standard error, if that is a terminal.
 
-    It stands on standard error, and only until there is something to print.
+    It is cleared before anything else is printed.
     """
 
     def __init__(self) -> None:
@@ -89,20 +89,20 @@ class Progress:
         self._shown = False
 
     def say(self, text: str) -> None:
-        """Show this instead of what is shown."""
+        """Replace the line."""
         if self._shows:
             print(f"\r\x1b[2K{text}", end="", file=sys.stderr, flush=True)
             self._shown = True
 
     def clear(self) -> None:
-        """Make room for something to print."""
+        """Remove the line."""
         if self._shown:
             print("\r\x1b[2K", end="", file=sys.stderr, flush=True)
             self._shown = False
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A plain table with columns as wide as they need to be."""
+    """A plain table; columns are as wide as their widest cell."""
     cells = [[printable(cell) for cell in row] for row in (header, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]

@@ -1,4 +1,4 @@
-"""Files that are written: one for each page, whatever its URL looks like; all of it or nothing."""
+"""Writes files, completely or not at all: a safe file name for each page, whatever its URL is."""
 
 import hashlib
 import os
@@ -16,13 +16,13 @@ from manners.urls import origin, requestable
 _MAX_NAME, _MAX_FOLDER = 80, 120
 _UNSAFE = re.compile(r"[^A-Za-z0-9_]+")
 _UNSAFE_IN_HOST = re.compile(r"[^a-z0-9_.-]+")
-_ENDING = re.compile(r"\.[A-Za-z0-9]{1,8}\Z").search
+_EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,8}\Z").search
 _is_sha256 = re.compile(r"[0-9a-f]{64}").fullmatch
-# Windows keeps these names for devices, whatever comes behind a dot.
+# Windows reserves these names for devices, whatever follows after a dot.
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|\Z)").match
 
 
-_ENDINGS = {
+_EXTENSIONS = {
     **{
         f"text/{name}": f".{name}" for name in ("html", "css", "csv", "xml", "calendar", "markdown")
     },
@@ -61,32 +61,32 @@ _ENDINGS = {
     "video/mpeg": ".mpeg",
     "video/quicktime": ".mov",
 }
-"""The ending of a file, by the type that the server names."""
-_KNOWN_ENDINGS = {*_ENDINGS.values(), ".jpeg"}
+"""The extension of a file, by content type."""
+_KNOWN_EXTENSIONS = {*_EXTENSIONS.values(), ".jpeg"}
 _UNTYPED = ("", "application/octet-stream", "binary/octet-stream")
 
 
-def ending_of(content_type: str, written: str = "") -> str:
-    """The ending of a file: by its type, else as its URL has it, if it is a known one.
+def extension_of(content_type: str, written: str = "") -> str:
+    """The extension of a file: by its content type, else that of its URL, if it is a known one.
 
-    >>> ending_of("text/html", ".php"), ending_of("image/jpeg"), ending_of("", ".PDF")
+    >>> extension_of("text/html", ".php"), extension_of("image/jpeg"), extension_of("", ".PDF")
     ('.html', '.jpg', '.pdf')
-    >>> ending_of("application/x-sh"), ending_of("application/octet-stream", ".exe")
+    >>> extension_of("application/x-sh"), extension_of("application/octet-stream", ".exe")
     ('.bin', '.bin')
     """
     kind, own = content_type.partition(";")[0].strip().lower(), written.lower()
-    if kind in _UNTYPED and own in _KNOWN_ENDINGS:
+    if kind in _UNTYPED and own in _KNOWN_EXTENSIONS:
         return own
     suffix = f".{kind.rpartition('+')[2]}" if "+" in kind else ""  # RFC 6839: +xml, +json, +zip
-    return _ENDINGS.get(kind) or (suffix if suffix in _KNOWN_ENDINGS else ".bin")
+    return _EXTENSIONS.get(kind) or (suffix if suffix in _KNOWN_EXTENSIONS else ".bin")
 
 
 def file_of(url: str, content_type: str = "") -> Path:
-    """The file that a URL is saved in: a folder for the host, a name that only this URL has.
+    """The file that a URL is saved in: a folder for the host, and a name that is unique to the URL.
 
-    The beginning of a name is for people. What tells it from all others is a digest of the URL, as
-    it is requested: so names are the same in every run, and where file systems do not tell `A` from
-    `a`. The ending is that of the type, whatever the URL looks like.
+    The beginning of a name is for people. It is unique by a digest of the URL, as it is requested:
+    so names are the same in every run, also on file systems that do not distinguish `A` from `a`.
+    The extension is that of the content type, whatever the URL looks like.
 
     >>> file_of("https://example.com/docs/intro.php?page=2", "text/html").as_posix()
     'example.com/docs-intro-page-2-5ca870c61cf7.html'
@@ -98,17 +98,17 @@ def file_of(url: str, content_type: str = "") -> Path:
     path, _, query = (unquote(part) for part in asked[len(site) :].partition("?"))
     if path.endswith("/"):
         path += "index.html"
-    ending = found[0] if (found := _ENDING(path)) else ""
-    shown = _UNSAFE.sub("-", f"{path.removesuffix(ending)}-{query}")[: _MAX_NAME + 1].strip("-")
+    extension = found[0] if (found := _EXTENSION(path)) else ""
+    shown = _UNSAFE.sub("-", f"{path.removesuffix(extension)}-{query}")[: _MAX_NAME + 1].strip("-")
     digest = hashlib.sha256(asked.encode("ascii")).hexdigest()[:12]
     folder = _UNSAFE_IN_HOST.sub("_", site.partition("//")[2])[:_MAX_FOLDER].strip("_.")
     if not folder or _DEVICE(folder):
         folder = f"_{folder}"
-    return Path(folder, f"{shown or 'page'}-{digest}{ending_of(content_type, ending)}")
+    return Path(folder, f"{shown or 'page'}-{digest}{extension_of(content_type, extension)}")
 
 
-def made(folder: Path) -> Path:
-    """A folder that can be saved to, made if need be."""
+def make_folder(folder: Path) -> Path:
+    """Make a folder to save to, if it does not exist; raise if it is not writable."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -119,12 +119,12 @@ def made(folder: Path) -> Path:
 
 
 def save(body: bytes, url: str, root: Path, content_type: str = "") -> Path:
-    """Write the body of a page to its file under a folder, all of it or nothing."""
+    """Write the body of a page to its file under a folder, completely or not at all."""
     path = root / file_of(url, content_type)
     try:
         path.parent.mkdir(exist_ok=True)
         if path.parent.is_symlink():
-            raise Unusable(f"cannot write {str(path)!r}: its folder is a link to another place")
+            raise Unusable(f"cannot write {str(path)!r}: its folder is a symbolic link")
         _write(body, path)
     except OSError as error:
         raise Unusable(f"cannot write {str(path)!r}: {error.strerror}") from None
@@ -132,14 +132,14 @@ def save(body: bytes, url: str, root: Path, content_type: str = "") -> Path:
 
 
 def _write(body: bytes, path: Path) -> None:
-    with replacing(path) as file:
+    with replace_file(path) as file:
         file.write(body)
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to, which is in its place when all went well, and nowhere otherwise."""
-    # A link that has the name of the file is replaced, and not followed.
+def replace_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to; it replaces the one at `path` on success, and is deleted otherwise."""
+    # A symbolic link at `path` is replaced, not followed.
     unfinished = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
         with unfinished.open("xb") as file:
@@ -152,14 +152,14 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def new(path: Path, force: bool, precious: str) -> Iterator[BinaryIO]:
-    """A file to write to, as `replacing` has it, which replaces nothing unless it is forced to.
+def new_file(path: Path, force: bool, store: str) -> Iterator[BinaryIO]:
+    """A file to write to, as `replace_file`; an existing file is replaced with `force` only.
 
-    What is no file, a device for example, is never replaced; nor is the `precious` database. Its
-    log has its place beside it, also while there is none: what stands there would be taken for one.
+    Never replaced are devices and other things that are not files, and the `store`. Nor are the
+    names of its log files used, even if they do not exist: the database would read them as logs.
     """
     try:
-        parts = [Path(precious + end) for end in ("", "-wal", "-shm", "-journal")]
+        parts = [Path(store + end) for end in ("", "-wal", "-shm", "-journal")]
         if os.path.realpath(path) in map(os.path.realpath, parts):
             raise Unusable(f"{str(path)!r} is the store")
         if path.exists():
@@ -168,35 +168,35 @@ def new(path: Path, force: bool, precious: str) -> Iterator[BinaryIO]:
             if any(part.exists() and path.samefile(part) for part in parts):
                 raise Unusable(f"{str(path)!r} is the store")
             if not force:
-                raise Unusable(f"{str(path)!r} is there already; --force replaces it")
-        with replacing(path) as file:
+                raise Unusable(f"{str(path)!r} already exists; --force replaces it")
+        with replace_file(path) as file:
             yield file
     except OSError as error:
         raise Unusable(f"cannot write {str(path)!r}: {error.strerror}") from None
 
 
-_KNOWN = 100_000
-"""Files of which it is remembered that they are written."""
+_MAX_KNOWN = 100_000
+"""Files that are remembered as written."""
 
 
 class Snapshots:
-    """The robots.txt files that records rest on, in a folder, by their SHA-256."""
+    """Writes the robots.txt files that records refer to into a folder, named by SHA-256."""
 
     def __init__(self, folder: Path | None, look_up: Callable[[str], bytes | None]) -> None:
         self._folder, self._look_up = folder, look_up
         self._known: set[str] = set()
         self.bad = 0
-        """How many are missing, or are not what they were."""
+        """How many are missing or were changed."""
 
     def add(self, sha256: object) -> None:
-        """Write the file that has this hash, if it is not there yet; None is no file."""
+        """Write the file that has this hash, unless it exists; None is no file."""
         name = str(sha256)
         if self._folder is None or sha256 is None or name in self._known:
             return
-        if len(self._known) >= _KNOWN:
+        if len(self._known) >= _MAX_KNOWN:
             self._known.clear()
         self._known.add(name)
-        # Somebody may have changed the record, and it becomes the name of a file.
+        # A record may have been tampered with, and the hash becomes the name of a file.
         body = self._look_up(name) if _is_sha256(name) else None
         if body is None or hashlib.sha256(body).hexdigest() != name:
             self.bad += 1

@@ -1,7 +1,7 @@
-"""A crawl, as people watch it: a view that is renewed every second, or a line for each page."""
+"""A crawl on the terminal: a live view, a line for each page, and the summary at the end."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -11,26 +11,27 @@ from manners.cli import render
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from manners.crawler.crawl import Crawl, HostView
-    from manners.crawler.pages import Crawled
+    from manners.crawler.crawl import Crawl
+    from manners.crawler.page import CrawledPage
+    from manners.crawler.run import HostView
     from manners.crawler.status import Status
 
 _HOSTS = 8
 _LATEST = 5
-_WIDE = 100
+_MAX_WIDTH = 100
 
 
 class Watch:
-    """What is known of a crawl while it runs."""
+    """Shows a crawl while it runs; `clock` is the time of day, in seconds since the epoch."""
 
-    def __init__(self, crawl: "Crawl") -> None:
-        self._crawl = crawl
-        self._begun = time.monotonic()
+    def __init__(self, crawl: "Crawl", clock: Callable[[], float] = time.time) -> None:
+        self._crawl, self._clock = crawl, clock
+        self._began = clock()
         self._latest: list[str] = []
         self.pages = 0
 
-    def add(self, page: "Crawled") -> str:
-        """A page has come; returns the line about it."""
+    def add(self, page: "CrawledPage") -> str:
+        """Count a page; returns its line."""
         self.pages += 1
         line = page_line(page)
         self._latest = [*self._latest[1 - _LATEST :], line]
@@ -38,14 +39,15 @@ class Watch:
 
     @contextmanager
     def live(self) -> Iterator[None]:
-        """Show the view on the terminal meanwhile."""
+        """Show the view on the terminal, once a second."""
         from rich.live import Live
 
-        with Live(get_renderable=self._view, refresh_per_second=1, transient=True) as live:
-            live.refresh()  # the first time is now
+        with Live(get_renderable=self.view, refresh_per_second=1, transient=True) as live:
+            live.refresh()  # at once
             yield
 
-    def _view(self) -> "RenderableType":
+    def view(self) -> "RenderableType":
+        """Progress, hosts and the latest pages."""
         from rich.console import Group
         from rich.table import Table
         from rich.text import Text
@@ -58,104 +60,102 @@ class Watch:
             table = Table(box=None, pad_edge=False)
             for name in ("host", "delay", "next", "under way"):
                 table.add_column(name, header_style="dim", no_wrap=True)
-            for each in view.hosts:
-                table.add_row(*(Text(cell) for cell in _cells(each, view.is_away)))
+            for host in view.hosts:
+                table.add_row(*(Text(cell) for cell in self._cells(host, view.is_away)))
             parts.append(table)
-        # The colours are ours; whatever a site could have said is escaped.
-        latest = [Text.from_ansi(line, overflow="ellipsis", no_wrap=True) for line in self._latest]
-        parts += latest
+        # The colours are ours; whatever comes from a site is escaped.
+        parts += [Text.from_ansi(line, overflow="ellipsis", no_wrap=True) for line in self._latest]
         return Group(*parts)
 
     def lines(self) -> list[str]:
-        """How far it is, in two lines."""
-        its, view = self._crawl.settings, self._crawl.view()
-        seconds = max(time.monotonic() - self._begun, 0.001)
+        """The progress, in two lines."""
+        settings, view = self._crawl.settings, self._crawl.view()
+        seconds = max(self._clock() - self._began, 0.001)
         states, rate = view.states, self.pages / seconds
-        left = states.get("queued", 0) + states.get("leased", 0)
-        to_go = min(left, max(its.max_pages - view.pages, 0))
-        soon = f", about {duration(to_go / rate)} left" if rate and to_go else ""
-        doing = f"{view.running} under way, {rate:.1f} a second{soon}"
+        remaining = states.get("queued", 0) + states.get("leased", 0)
+        to_fetch = min(remaining, max(settings.max_pages - view.pages, 0))
+        forecast = f", about {duration(to_fetch / rate)} left" if rate and to_fetch else ""
+        activity = f"{view.running} under way, {rate:.1f} a second{forecast}"
         if view.is_stopping:
-            doing = "finishing what is under way; Ctrl-C again stops now"
+            activity = "finishing the running requests; Ctrl-C again aborts"
         elif view.is_away:
-            doing = "waiting for the politeness server"
+            activity = "waiting for the politeness server"
         return [
             f"pages    {states.get('done', 0):,} done, {states.get('failed', 0):,} failed,"
-            f" {states.get('blocked', 0):,} blocked, {left:,} left; {doing}",
-            f"budget   {view.pages:,} of {count(its.max_pages, 'page')},"
-            f" {view.minutes:.1f} of {minutes(its.max_minutes)}",
+            f" {states.get('blocked', 0):,} blocked, {remaining:,} left; {activity}",
+            f"budget   {view.pages:,} of {count(settings.max_pages, 'page')},"
+            f" {view.minutes:.1f} of {minutes(settings.max_minutes)}",
         ]
 
+    def _cells(self, host: "HostView", is_away: bool) -> tuple[str, ...]:
+        wait = host.until - self._clock()
+        when = "now" if wait <= 0 else f"in {duration(wait)}"
+        if is_away:
+            when = "waiting for the server"
+        elif wait > max(2 * host.delay, 1.0):
+            when = f"{when}, waiting"
+        return printable(cut(host.host, 60)), duration(host.delay), when, str(host.running)
 
-def _cells(each: "HostView", is_away: bool) -> tuple[str, ...]:
-    wait = each.until - time.time()
-    soon = "now" if wait <= 0 else f"in {duration(wait)}"
-    said = f"{soon}, waits" if wait > max(2 * each.delay, 1.0) else soon
-    said = "waits for the server" if is_away else said
-    return printable(cut(each.host, 60)), f"{each.delay:.2f} s", said, str(each.running)
 
-
-def page_line(page: "Crawled") -> str:
+def page_line(page: "CrawledPage") -> str:
     """One page on one line."""
-    url = printable(cut(page.url, _WIDE * 2))
+    url = printable(cut(page.url, _MAX_WIDTH * 2))
     if page.state == "blocked":
         return f"{render.styled('blocked', 'red')}  {url}  {render.because(page.verdict)}"
     if page.state == "failed":
         return f"{render.styled('failed', 'yellow')}   {url}  {printable(page.reason)}"
-    said = f"{count(len(page.body), 'byte')}, {page.seconds:.2f} s"
+    facts = f"{count(len(page.body), 'byte')}, {duration(page.seconds)}"
     if page.location:
-        said = f"to {printable(cut(page.location, _WIDE * 2))}"
-    title = f"  {printable(cut(page.title, _WIDE))}" if page.title else ""
+        facts = f"to {printable(cut(page.location, _MAX_WIDTH * 2))}"
+    title = f"  {printable(cut(page.title, _MAX_WIDTH))}" if page.title else ""
     colour = "green" if page.ok else "yellow"
-    return f"{render.styled(str(page.status), colour)}      {url}  {said}{title}"
+    return f"{render.styled(str(page.status), colour)}      {url}  {facts}{title}"
 
 
 def summary(status: "Status", place: str) -> list[str]:
-    """How a crawl stands, or how it ended."""
+    """The status of a crawl, in lines."""
     began = status.began.replace("T", " ").partition("+")[0]
     lines = [
         render.styled(f"crawl {status.crawl} of {printable(cut(status.start, 200))}", "bold"),
         f"began {began} UTC, ran for {duration(status.seconds)}: {printable(status.ended)}",
     ]
-    said = [_counted(status.statuses)] if status.statuses else []
+    statuses = [_counts(status.statuses)] if status.statuses else []
     if status.redirects:
-        said.append(f"and {count(status.redirects, 'redirect')}")
-    left = ["to be asked for"] if status.left else []
-    if status.unread:
-        left.append(f"and {count(status.unread, 'sitemap')} to be read")
+        statuses.append(f"and {count(status.redirects, 'redirect')}")
+    sitemaps = f"and {count(status.unread, 'sitemap')} to read" if status.unread else ""
     rows = [
-        ("fetched", status.fetched, ", ".join(said)),
-        ("failed", status.states.get("failed", 0), _counted(status.failures)),
+        ("fetched", status.fetched, ", ".join(statuses)),
+        ("failed", status.states.get("failed", 0), _counts(status.failures)),
         ("blocked", status.states.get("blocked", 0), ""),
-        ("left", status.left, ", ".join(left)),
+        ("left", status.remaining, sitemaps),
     ]
     if status.retries:
-        rows.insert(1, ("retried", sum(status.retries.values()), _counted(status.retries)))
-    for name, number, more in rows:
-        lines.append(f"  {name:<8} {number:>9,}  {more}".rstrip())
+        rows.insert(1, ("retried", sum(status.retries.values()), _counts(status.retries)))
+    for name, number, remark in rows:
+        lines.append(f"  {name:<8} {number:>9,}  {remark}".rstrip())
         if name == "blocked":
             lines += _blocked(status)
     size = f"{count(status.bytes, 'byte')} from {count(status.hosts, 'host')}"
-    lost = f" and {status.lost:,} that could not be had" if status.lost else ""
-    lines.append(f"{size}, {count(status.sitemaps, 'sitemap')}{lost}, kept in {printable(place)}")
-    return lines
+    failed = f" and {status.lost:,} that failed" if status.lost else ""
+    read = f"{count(status.sitemaps, 'sitemap')}{failed}"
+    return [*lines, f"{size}, {read}, stored in {printable(place)}"]
 
 
-def _counted(found: Mapping[str, int]) -> str:
-    return ", ".join(f"{printable(name)}: {number:,}" for name, number in found.items())
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{printable(name)}: {number:,}" for name, number in counts.items())
 
 
 def _blocked(status: "Status") -> list[str]:
     lines = []
-    for each in status.blocked:
-        said = each.reason
-        if each.line:
-            said = f"line {each.line}: {each.rule}"
-        elif each.rule:
-            said = f"{each.reason}: {each.rule}"
-        lines.append(f"    {each.number:>9,}  {printable(cut(said, _WIDE))}")
-    reasons = status.reasons - len(status.blocked)
-    if reasons:
-        number = status.states["blocked"] - sum(each.number for each in status.blocked)
-        lines.append(f"    {number:>9,}  for {count(reasons, 'other reason')}")
+    for blocked in status.blocked:
+        reason = blocked.reason
+        if blocked.line:
+            reason = f"line {blocked.line}: {blocked.rule}"
+        elif blocked.rule:
+            reason = f"{blocked.reason}: {blocked.rule}"
+        lines.append(f"    {blocked.number:>9,}  {printable(cut(reason, _MAX_WIDTH))}")
+    more = status.reasons - len(status.blocked)
+    if more:
+        number = status.states["blocked"] - sum(blocked.number for blocked in status.blocked)
+        lines.append(f"    {number:>9,}  for {count(more, 'other reason')}")
     return lines

@@ -1,4 +1,4 @@
-"""Drop-ins: the engine behind the interfaces people already use, one file each.
+"""Drop-ins: this package behind the interfaces of other libraries, one file each.
 
-None is imported unless it is used, and none knows another.
+Each is imported only when it is used, and none imports another.
 """

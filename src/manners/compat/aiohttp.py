@@ -1,4 +1,4 @@
-"""Manners for aiohttp: one middleware, and a session asks robots.txt and waits its turn.
+"""Manners for aiohttp: a middleware that asks robots.txt and waits for the turn of each request.
 
 aiohttp.ClientSession(middlewares=[PoliteMiddleware("MyBot/1.0 (+https://example.com/bot)")])
 """
@@ -12,33 +12,34 @@ with errors.Extra("aiohttp"):
     from aiohttp import ClientError, ClientHandlerType, ClientRequest, ClientResponse
     from aiohttp.http import SERVER_SOFTWARE
 
-    from manners.client import AsyncClient
+    from manners.client.async_client import AsyncClient
+    from manners.client.dropins import has_no_body, judged, sent_as
+    from manners.client.visit import Visit
     from manners.settings import Settings
-    from manners.visit import Visit, has_no_body, judged, sent_as
 
 # Not a ClientConnectionError, which is what programs retry.
 Disallowed = errors.both(errors.Disallowed, ClientError)
-"""What a request that is not allowed ends in: `manners.Disallowed`, and an error of aiohttp."""
+"""Raised for a disallowed request: a `manners.Disallowed`, and an error of aiohttp."""
 
 _raised_as = errors.RaisedAs(ClientError)
 
 
-def _tell(request: ClientRequest, visit: Visit) -> None:
-    """Let a visit know when its request leaves."""
+def _trace(request: ClientRequest, visit: Visit) -> None:
+    """Report to a visit when its request has left."""
     send = request.send
 
-    async def send_and_tell(connection: Any) -> ClientResponse:
+    async def send_and_report(connection: Any) -> ClientResponse:
         response = await send(connection)
-        visit.left()
+        visit.departed()
         return response
 
-    request.send = send_and_tell  # type: ignore[method-assign, assignment]
+    request.send = send_and_report  # type: ignore[method-assign, assignment]
 
 
 class PoliteMiddleware:
-    """Lets every request of a session wait for its turn; `Disallowed` where it has none.
+    """Makes every request of a session wait for its turn; raises `Disallowed`.
 
-    It takes what `manners.AsyncClient` takes. Close it behind the session.
+    It takes the arguments of `manners.AsyncClient`. Close it after the session.
 
         async with PoliteMiddleware("MyBot/1.0 (+https://example.com/bot)") as polite:
             async with aiohttp.ClientSession(middlewares=[polite]) as session:
@@ -49,11 +50,11 @@ class PoliteMiddleware:
         self, agent: str | None = None, settings: Settings | None = None, **arguments: Any
     ) -> None:
         self.client = AsyncClient(agent, settings, **arguments)
-        """What decides and waits: its robots.txt files, its evidence, its budget."""
+        """Decides and waits; has the robots.txt files, the evidence, the budget."""
         self._leaving: set[asyncio.Task[None]] = set()
 
     async def __call__(self, request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
-        """Send a request when it is time for it."""
+        """Send a request when its turn comes."""
         url = judged(str(request.url), request.headers.get("Host"))
         with _raised_as:
             own, header = self.client.identity.user_agent, request.headers.get("User-Agent")
@@ -61,7 +62,7 @@ class PoliteMiddleware:
             request.headers["User-Agent"] = sent
             visit = await self.client.visit(url, tells=True, user_agent=sent)
         try:
-            _tell(request, visit)
+            _trace(request, visit)
             response = await handler(request)
             try:
                 with _raised_as:
@@ -73,7 +74,7 @@ class PoliteMiddleware:
             await visit.leave()
             raise
         connection = response.connection
-        # It may have been read to its end already, or be a WebSocket, which stays open.
+        # It may have been read already, or be a WebSocket, which stays open.
         if connection is None or has_no_body(request.method, response.status, response.headers):
             await visit.leave()
         else:
@@ -81,13 +82,13 @@ class PoliteMiddleware:
         return response
 
     def _leave(self, visit: Visit) -> None:
-        """Give back a slot, soon: aiohttp tells of the end of a response, and does not wait."""
+        """Release a slot, fire-and-forget: aiohttp does not wait at the end of a response."""
         task = asyncio.get_running_loop().create_task(visit.leave())
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)
 
     async def close(self) -> None:
-        """Close what is open, and turn away whoever waits."""
+        """Close the connections, and turn away requests that wait."""
         await asyncio.gather(*self._leaving, return_exceptions=True)
         await self.client.close()
 

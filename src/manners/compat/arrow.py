@@ -1,8 +1,8 @@
-"""Columns of URLs in Arrow memory: pyarrow, polars, DuckDB, pandas, and whatever else speaks it.
+"""Columns of URLs in Arrow memory: from pyarrow, polars, DuckDB, pandas or any other library.
 
 Data comes in through the Arrow PyCapsule interface, from any object with `__arrow_c_array__` or
-`__arrow_c_stream__`, and goes out the same way. The kernel reads the memory where it lies; without
-the kernel, pyarrow reads it.
+`__arrow_c_stream__`, and goes out the same way. The kernel reads the memory in place; without the
+kernel, pyarrow reads it.
 """
 
 import re
@@ -18,14 +18,14 @@ from manners.urls import origin
 
 
 class ArrowArray(Protocol):
-    """An object that hands out one array, or one batch of a table."""
+    """An object that exports one array, or one batch of a table."""
 
     def __arrow_c_array__(self, requested_schema: object = None, /) -> tuple[object, object]:
         """Schema and array, in capsules."""
 
 
 class ArrowStream(Protocol):
-    """An object that hands out a column or a table, chunk by chunk."""
+    """An object that exports a column or a table, chunk by chunk."""
 
     def __arrow_c_stream__(self, requested_schema: object = None, /) -> object:
         """A stream, in a capsule."""
@@ -41,7 +41,7 @@ _TEXT_TYPES = {
 class Answers:
     """An answer for each row of a column: True, False, or None where there is none.
 
-    An Arrow array of booleans to whoever takes one; to Python, something to iterate over.
+    It exports an Arrow array of booleans, and can be iterated over.
 
     >>> answers = Answers(bytes([1, 0, 2]))
     >>> list(answers), len(answers)
@@ -78,8 +78,8 @@ def allowed(urls: ArrowData, policy: Policy | Mapping[str, Policy]) -> Answers:
     """Whether each URL of a column may be fetched.
 
     With one policy, it decides for all: URLs, and paths that begin with a slash. With policies by
-    origin, each URL's origin decides which; a URL without one has no answer. Neither has a null,
-    nor a string that is no URL.
+    origin, each URL's origin decides which. The answer is None where there is no policy, for a null
+    and for a string that is not a URL.
 
     >>> import manners, pyarrow
     >>> policy = manners.parse("User-agent: *\\nDisallow: /private/").policy("MyBot")
@@ -98,28 +98,28 @@ def policies(files: ArrowData, agent: str, dialect: str | Dialect = "rfc9309") -
     """The policies of many sites, from a table with the columns `origin` and `robots`.
 
     `origin` is any URL of the site, `robots` the content of its robots.txt, as text or as binary.
-    A row without one of them is left out: what is not known has no policy.
+    A row without one of them is skipped.
 
     >>> import pyarrow
     >>> files = pyarrow.table({"origin": ["https://a.example"], "robots": ["User-agent: *"]})
     >>> list(policies(files, agent="MyBot"))
     ['https://a.example']
     """
-    made = {}
+    found = {}
     for url, body in _rows(files):
         if url is not None and body is not None:
             site = origin(to_text(url))
-            made[site] = parse(body, dialect, url=site + "/robots.txt").policy(agent)
-    return made
+            found[site] = parse(body, dialect, url=site + "/robots.txt").policy(agent)
+    return found
 
 
 def _by_origin(given: Mapping[str, Policy]) -> dict[str, Policy]:
     if not isinstance(given, Mapping):
         raise TypeError(f"a Policy or a mapping of them is needed, not {type(given).__name__}")
-    for each in given.values():
-        if not isinstance(each, Policy):
-            raise TypeError(f"a policy is a manners.Policy, not {type(each).__name__}")
-    return {origin(key): each for key, each in given.items()}
+    for policy in given.values():
+        if not isinstance(policy, Policy):
+            raise TypeError(f"a policy is a manners.Policy, not {type(policy).__name__}")
+    return {origin(key): policy for key, policy in given.items()}
 
 
 def _rows(files: ArrowData) -> Iterable[tuple[bytes | None, ...]]:
@@ -171,8 +171,8 @@ def _plain_rows(data: Any, *names: str) -> Iterator[tuple[bytes | None, ...]]:
         raise TypeError(f"a table with {len(titles)} columns: pass the column with the URLs")
     for name in names or titles:
         if titles.count(name) != 1:
-            told = ", ".join(titles)
-            raise TypeError(f"a table with one column {name!r} is needed; it has: {told}")
+            existing = ", ".join(titles)
+            raise TypeError(f"a table with one column {name!r} is needed; it has: {existing}")
     columns = dict(zip(titles, read.flatten(), strict=True))
     return zip(*(_texts(columns[name], name) for name in names or titles), strict=True)
 

@@ -1,4 +1,4 @@
-"""Manners for httpx: one transport, and a client asks robots.txt and waits its turn.
+"""Manners for httpx: a transport that asks robots.txt and waits for the turn of each request.
 
 httpx.Client(transport=PoliteTransport("MyBot/1.0 (+https://example.com/bot)"))
 """
@@ -11,46 +11,49 @@ from manners import errors
 with errors.Extra("httpx"):
     import httpx
 
-    from manners.client import AsyncClient, Client
+    from manners.client.async_client import AsyncClient
+    from manners.client.blocking import BlockingVisit, Client
+    from manners.client.dropins import has_no_body, judged, sent_as
+    from manners.client.visit import Visit
     from manners.settings import Settings
-    from manners.visit import BlockingVisit, Visit, has_no_body, judged, sent_as
 
 # Not a TransportError, which is what programs retry.
 Disallowed = errors.both(errors.Disallowed, httpx.RequestError)
-"""What a request that is not allowed ends in: `manners.Disallowed`, and an error of httpx."""
+"""Raised for a disallowed request: a `manners.Disallowed`, and an error of httpx."""
 
 
-class _Telling:
-    """What hears of every step of a request, and tells when it has left.
+class _DepartureTrace:
+    """Follows the steps of a request, and reports when it has left.
 
-    See "trace" in https://www.python-httpx.org/advanced/extensions/. Who had asked to hear of them
-    still does.
+    See "trace" in https://www.python-httpx.org/advanced/extensions/. A trace that the user has set
+    is called as well.
     """
 
     def __init__(self, visit: Visit | BlockingVisit, user: Any) -> None:
         self._visit, self._user, self._is_tunnel = visit, user, False
 
-    def hear(self, event: str, info: dict[str, Any]) -> None:
+    def follow(self, event: str, info: dict[str, Any]) -> None:
         if self._user is not None:
             self._user(event, info)
-        self._hear(event, info)
+        self._follow(event, info)
 
-    async def hear_async(self, event: str, info: dict[str, Any]) -> None:
+    async def follow_async(self, event: str, info: dict[str, Any]) -> None:
         if self._user is not None:
             await self._user(event, info)
-        self._hear(event, info)
+        self._follow(event, info)
 
-    def _hear(self, event: str, info: dict[str, Any]) -> None:
+    def _follow(self, event: str, info: dict[str, Any]) -> None:
         if event.endswith(".send_request_headers.started"):
             self._is_tunnel = info["request"].method == b"CONNECT"  # to a proxy, not to the site
         elif event.endswith(".send_request_headers.complete") and not self._is_tunnel:
-            self._visit.left()
+            self._visit.departed()
 
 
 class PoliteTransport(httpx.BaseTransport):
-    """Lets every request of an `httpx.Client` wait for its turn; `Disallowed` where it has none.
+    """Makes every request of an `httpx.Client` wait for its turn; raises `Disallowed`.
 
-    It takes what `manners.Client` takes. `transport` sends the requests, instead of httpx's own.
+    It takes the arguments of `manners.Client`. `transport` sends the requests, instead of httpx's
+    own.
     """
 
     def __init__(
@@ -62,21 +65,21 @@ class PoliteTransport(httpx.BaseTransport):
         **arguments: Any,
     ) -> None:
         self.client = Client(agent, settings, **arguments)
-        """What decides and waits: its robots.txt files, its evidence, its budget."""
+        """Decides and waits; has the robots.txt files, the evidence, the budget."""
         self._transport = transport or httpx.HTTPTransport()
-        self._tells = isinstance(self._transport, httpx.HTTPTransport)
+        self._is_traced = isinstance(self._transport, httpx.HTTPTransport)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request when it is time for it."""
+        """Send a request when its turn comes."""
         raised_as = _raised_as(request)
         with raised_as:
             sent = _sent_as(request, self.client.identity.user_agent)
-            visit = self.client.visit(_judged(request), tells=self._tells, user_agent=sent)
+            visit = self.client.visit(_judged(request), tells=self._is_traced, user_agent=sent)
         extensions = request.extensions
         try:
-            if self._tells:
-                trace = _Telling(visit, extensions.get("trace"))
-                request.extensions = {**extensions, "trace": trace.hear}
+            if self._is_traced:
+                trace = _DepartureTrace(visit, extensions.get("trace"))
+                request.extensions = {**extensions, "trace": trace.follow}
             response = self._transport.handle_request(request)
         except BaseException:
             visit.leave()
@@ -97,13 +100,13 @@ class PoliteTransport(httpx.BaseTransport):
         return response
 
     def close(self) -> None:
-        """Close what is open, and turn away whoever waits."""
+        """Close the connections, and turn away requests that wait."""
         self.client.close()
         self._transport.close()
 
 
 class _Body(httpx.SyncByteStream):
-    """A body whose request has its slot until it is closed, as httpx does when it is read."""
+    """A body that has a slot until it is closed; httpx closes it once it is read."""
 
     def __init__(
         self, stream: httpx.SyncByteStream, visit: BlockingVisit, raised_as: errors.RaisedAs
@@ -125,10 +128,10 @@ class _Body(httpx.SyncByteStream):
 
 
 class AsyncPoliteTransport(httpx.AsyncBaseTransport):
-    """Lets every request of an `httpx.AsyncClient` wait for its turn, in asyncio's event loop.
+    """Makes every request of an `httpx.AsyncClient` wait for its turn, in asyncio's event loop.
 
-    It takes what `manners.AsyncClient` takes. `transport` sends the requests, instead of httpx's
-    own.
+    It takes the arguments of `manners.AsyncClient`. `transport` sends the requests, instead of
+    httpx's own.
     """
 
     def __init__(
@@ -140,21 +143,23 @@ class AsyncPoliteTransport(httpx.AsyncBaseTransport):
         **arguments: Any,
     ) -> None:
         self.client = AsyncClient(agent, settings, **arguments)
-        """What decides and waits: its robots.txt files, its evidence, its budget."""
+        """Decides and waits; has the robots.txt files, the evidence, the budget."""
         self._transport = transport or httpx.AsyncHTTPTransport()
-        self._tells = isinstance(self._transport, httpx.AsyncHTTPTransport)
+        self._is_traced = isinstance(self._transport, httpx.AsyncHTTPTransport)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request when it is time for it."""
+        """Send a request when its turn comes."""
         raised_as = _raised_as(request)
         with raised_as:
             sent = _sent_as(request, self.client.identity.user_agent)
-            visit = await self.client.visit(_judged(request), tells=self._tells, user_agent=sent)
+            visit = await self.client.visit(
+                _judged(request), tells=self._is_traced, user_agent=sent
+            )
         extensions = request.extensions
         try:
-            if self._tells:
-                trace = _Telling(visit, extensions.get("trace"))
-                request.extensions = {**extensions, "trace": trace.hear_async}
+            if self._is_traced:
+                trace = _DepartureTrace(visit, extensions.get("trace"))
+                request.extensions = {**extensions, "trace": trace.follow_async}
             response = await self._transport.handle_async_request(request)
         except BaseException:
             await visit.leave()
@@ -175,7 +180,7 @@ class AsyncPoliteTransport(httpx.AsyncBaseTransport):
         return response
 
     async def aclose(self) -> None:
-        """Close what is open, and turn away whoever waits."""
+        """Close the connections, and turn away requests that wait."""
         await self.client.close()
         await self._transport.aclose()
 
@@ -203,12 +208,12 @@ class _AsyncBody(httpx.AsyncByteStream):
 
 
 def _raised_as(request: httpx.Request) -> errors.RaisedAs:
-    """What is ours, and stops a request, is an error of httpx as well."""
+    """Turns errors of ours that stop a request into errors of httpx as well."""
     return errors.RaisedAs(httpx.RequestError, request=request)
 
 
 def _sent_as(request: httpx.Request, own: str) -> str:
-    """The header User-Agent that a request is sent with from now on."""
+    """Set the header User-Agent of a request, and return it."""
     default = f"python-httpx/{httpx.__version__}"
     sent = sent_as(request.headers.get("user-agent"), default, own)
     request.headers["user-agent"] = sent
@@ -220,5 +225,5 @@ def _judged(request: httpx.Request) -> str:
 
 
 def _is_over(request: httpx.Request, response: httpx.Response) -> bool:
-    """Whether there is nothing to read; a transport may have read it already."""
+    """Whether there is nothing (more) to read; a transport may have read it already."""
     return response.is_closed or has_no_body(request.method, response.status_code, response.headers)

@@ -1,7 +1,7 @@
-"""A pytest plug-in for the owners of a site: `robots_tests.toml` says who may fetch what.
+"""A pytest plug-in for site owners: `robots_tests.toml` says who may fetch what.
 
-Everybody who has this package installed and runs pytest loads this module, so it loads little; the
-engine comes with the first such file.
+pytest loads this module wherever the package is installed, so it imports little; the engine is
+loaded with the first such file.
 """
 
 import os
@@ -57,14 +57,14 @@ def __getattr__(name: str) -> Any:
 def pytest_plugin_registered(
     plugin: object, plugin_name: str, manager: pytest.PytestPluginManager
 ) -> None:
-    """Come once: pytest refuses a module that its entry point and `-p` or a conftest both name."""
+    """Register once: pytest fails if both the entry point and `-p` or a conftest name a module."""
     if plugin is sys.modules.get(__name__):
         for other in {"manners", __name__} - {plugin_name}:
             manager.set_blocked(other)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "RobotsTests | None":
-    """Take the files that are meant for us, and leave all others alone."""
+    """Collect the files with our names, and no others."""
     if not any(fnmatchcase(file_path.name, pattern) for pattern in _FILES):
         return None
     return RobotsTests.from_parent(parent, path=file_path)
@@ -97,15 +97,15 @@ class RobotsTests(pytest.File):
         return items
 
     def _shown(self, path: Path) -> str:
-        """A path as pytest's own messages have it: from the root of the project."""
-        whole, root = Path(os.path.normpath(path)), self.config.rootpath
-        return printable(str(whole.relative_to(root) if whole.is_relative_to(root) else whole))
+        """A path as in pytest's own messages: relative to the root of the project."""
+        full, root = Path(os.path.normpath(path)), self.config.rootpath
+        return printable(str(full.relative_to(root) if full.is_relative_to(root) else full))
 
     def _read(self) -> tuple[dict[str, Any], list[int]]:
-        """The content, and the lines on which tests begin."""
+        """The content, and the numbers of the lines on which tests begin."""
         import tomllib
 
-        from manners.testing import read
+        from manners.testing.assertions import read
 
         try:
             text = read(self.path, _MAX_BYTES).decode("utf-8-sig")
@@ -126,9 +126,9 @@ class RobotsTests(pytest.File):
         return content, [n for n, line in enumerate(text.split("\n"), 1) if _HEADER(line)]
 
     def _load(self, content: dict[str, Any]) -> "tuple[Robots, str]":
-        """The robots.txt, parsed, and what to call it."""
+        """The parsed robots.txt, and its path for messages."""
         from manners.robots.dialects import DEFAULT
-        from manners.testing import load
+        from manners.testing.assertions import load
 
         path = self.path.parent / _string(content, "robots")
         dialect = _string({"dialect": DEFAULT, **content}, "dialect")
@@ -142,7 +142,7 @@ class RobotsTests(pytest.File):
 
 
 class RobotsTest(pytest.Item):
-    """One agent, one URL, and whether it is to be allowed."""
+    """One agent, one URL, and whether it should be allowed."""
 
     asked: "tuple[Robots, str, str, bool, str]"
     number: int
@@ -150,32 +150,32 @@ class RobotsTest(pytest.Item):
     place: str
 
     def runtest(self) -> None:
-        """Fail when the robots.txt says otherwise."""
-        from manners.testing import expect
+        """Fail if the robots.txt decides otherwise."""
+        from manners.testing.assertions import expect
 
         expect(*self.asked)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Where the test is written; pytest counts lines from 0."""
-        # With the name alone pytest would take the dots in it for those between module and class.
+        # In a bare name, pytest would take dots for separators of module and class.
         title = f"test {self.number}: {self.name}"
         return self.path, self.line - 1 if self.line else None, title
 
     def repr_failure(
         self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
     ) -> "str | TerminalRepr":
-        """What decided, without a traceback: it would show this package and not the mistake."""
+        """What decided, without a traceback, which would show this package and not the mistake."""
         if isinstance(excinfo.value, AssertionError):
             return f"{excinfo.value}\n  expected by {self.place}"
         return super().repr_failure(excinfo, style)
 
 
 def _read_test(test: Any) -> tuple[list[str], list[str], str]:
-    """Agents, URLs and the word for what is expected."""
-    from manners.testing import check_address
+    """Agents, URLs, and "allowed" or "disallowed"."""
+    from manners.testing.assertions import check_address
 
     if not isinstance(test, dict):
-        raise MannersError(f"{_quoted(test)} is no test; write {_OF_FILE['test']}")
+        raise MannersError(f"{_quoted(test)} is not a test; write {_OF_FILE['test']}")
     _check_keys(test, _OF_TEST)
     agents, urls, expected = _strings(test, "agent"), _strings(test, "url"), _string(test, "expect")
     for url in urls:
@@ -192,18 +192,20 @@ def _check_keys(table: dict[str, Any], known: dict[str, str]) -> None:
         if key in known:
             continue
         if key in _OF_FILE:
-            raise MannersError(f"{key!r} is for the whole file; write it above the first [[test]]")
+            raise MannersError(
+                f"{key!r} belongs to the file, not to a test; write it above the first [[test]]"
+            )
         nearest = get_close_matches(key, known, 1)
-        hint = f"did you mean {nearest[0]!r}?" if nearest else f"there are: {', '.join(known)}"
+        hint = f"did you mean {nearest[0]!r}?" if nearest else f"choose from: {', '.join(known)}"
         raise MannersError(f"unknown key {_quoted(key)}; {hint}")
 
 
 def _strings(table: dict[str, Any], key: str) -> list[str]:
-    """One string or several: what a key may have that is tested one by one."""
+    """The strings of a key that has one or several."""
     value = table.get(key)
     if not isinstance(value, list):
         return [_string(table, key)]
-    return [_string({key: each}, key) for each in value or [value]]
+    return [_string({key: item}, key) for item in value or [value]]
 
 
 def _string(table: dict[str, Any], key: str) -> str:

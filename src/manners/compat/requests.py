@@ -1,4 +1,4 @@
-"""Manners for requests: one adapter, and a session asks robots.txt and waits its turn.
+"""Manners for requests: an adapter that asks robots.txt and waits for the turn of each request.
 
 polite = PoliteAdapter("MyBot/1.0 (+https://example.com/bot)")
 session.mount("https://", polite)
@@ -19,40 +19,40 @@ with errors.Extra("requests"):
     from urllib3.connection import HTTPConnection, HTTPSConnection
     from urllib3.util import Retry
 
-    from manners.client import Client
+    from manners.client.blocking import BlockingVisit, Client
+    from manners.client.dropins import has_no_body, judged, sent_as
     from manners.settings import Settings
-    from manners.visit import BlockingVisit, has_no_body, judged, sent_as
 
 Disallowed = errors.both(errors.Disallowed, requests.RequestException)
-"""What a request that is not allowed ends in: `manners.Disallowed`, and an error of requests."""
+"""Raised for a disallowed request: a `manners.Disallowed`, and an error of requests."""
 
 
 _sending = threading.local()
-"""The visit whose request a thread is about to send."""
+"""The visit whose request the thread is about to send."""
 
 
-class _Telling(HTTPConnection):
-    """A connection that tells when a request has left; one for a tunnel does not come this way."""
+class _TracedConnection(HTTPConnection):
+    """A connection that reports when a request has left; CONNECT requests do not come this way."""
 
     def endheaders(self, *arguments: Any, **options: Any) -> None:
         super().endheaders(*arguments, **options)
-        _sending.visit.left()
+        _sending.visit.departed()
 
 
-class _TellingTLS(_Telling, HTTPSConnection):
+class _TracedConnectionTLS(_TracedConnection, HTTPSConnection):
     """The same with TLS."""
 
 
 class _Pool(HTTPConnectionPool):
-    ConnectionCls = _Telling
+    ConnectionCls = _TracedConnection
 
 
 class _PoolTLS(HTTPSConnectionPool):
-    ConnectionCls = _TellingTLS
+    ConnectionCls = _TracedConnectionTLS
 
 
-class _Adapter(HTTPAdapter):
-    """The adapter that a session has by itself, on connections that tell."""
+class _TracedAdapter(HTTPAdapter):
+    """The default adapter of a session, on traced connections."""
 
     def init_poolmanager(self, *arguments: Any, **options: Any) -> None:
         super().init_poolmanager(*arguments, **options)
@@ -65,10 +65,10 @@ class _Adapter(HTTPAdapter):
 
 
 class PoliteAdapter(BaseAdapter):
-    """Lets every request of a session wait for its turn; `Disallowed` where it has none.
+    """Makes every request of a session wait for its turn; raises `Disallowed`.
 
-    It takes what `manners.Client` takes, and is safe from several threads, as that is. `adapter`
-    sends the requests, instead of the one that a session has by itself.
+    It takes the arguments of `manners.Client` and is as thread-safe. `adapter` sends the requests,
+    instead of the default adapter of a session.
     """
 
     def __init__(
@@ -82,26 +82,26 @@ class PoliteAdapter(BaseAdapter):
         super().__init__()
         if isinstance(adapter, HTTPAdapter) and _sends_again(adapter.max_retries):
             raise ValueError(
-                "max_retries sends requests again that have not waited for their turn: leave it "
-                "out and ask again yourself, or let it try again to connect only, with "
+                "max_retries would send requests again without waiting for their turn. Retry in "
+                "your own code, or retry connecting only: "
                 "Retry(connect=3, read=0, other=0, respect_retry_after_header=False)"
             )
         self.client = Client(agent, settings, **arguments)
-        """What decides and waits: its robots.txt files, its evidence, its budget."""
-        self._adapter = adapter or _Adapter()
-        self._tells = isinstance(self._adapter, _Adapter)
+        """Decides and waits; has the robots.txt files, the evidence, the budget."""
+        self._adapter = adapter or _TracedAdapter()
+        self._is_traced = isinstance(self._adapter, _TracedAdapter)
 
     def send(
         self, request: requests.PreparedRequest, *arguments: Any, **options: Any
     ) -> requests.Response:
-        """Send a request when it is time for it."""
+        """Send a request when its turn comes."""
         raised_as = _raised_as(request)
         with raised_as:
             own, default = self.client.identity.user_agent, requests.utils.default_user_agent()
             sent = sent_as(request.headers.get("User-Agent"), default, own)
             request.headers["User-Agent"] = sent
             url = judged(request.url or "", request.headers.get("Host"))
-            visit = self.client.visit(url, tells=self._tells, user_agent=sent)
+            visit = self.client.visit(url, tells=self._is_traced, user_agent=sent)
         _sending.visit = visit
         try:
             response = self._adapter.send(request, *arguments, **options)
@@ -115,28 +115,28 @@ class PoliteAdapter(BaseAdapter):
             visit.leave()
             raise
         method, status = request.method or "", response.status_code
-        # Somebody may have read it already.
+        # A hook may have read it already.
         if response._content_consumed or has_no_body(method, status, response.headers):
             visit.leave()
         else:
-            _hold(response, visit)
+            _keep_slot(response, visit)
         return response
 
     def close(self) -> None:
-        """Close what is open, and turn away whoever waits."""
+        """Close the connections, and turn away requests that wait."""
         self.client.close()
         self._adapter.close()
 
 
 def _raised_as(request: requests.PreparedRequest | None) -> errors.RaisedAs:
-    """What is ours, and stops a request, is an error of requests as well."""
+    """Turns errors of ours that stop a request into errors of requests as well."""
     return errors.RaisedAs(requests.RequestException, request=request)
 
 
 def _sends_again(retry: Retry) -> bool:
-    """Whether urllib3 would, after a reply or an error; before there is a connection, it may.
+    """Whether urllib3 would retry after a reply or an error; to retry connecting is harmless.
 
-    A reply that it would make an error of counts as well: what it says would be lost.
+    Turning a reply into an error counts as well: the status and Retry-After would be lost.
     """
     method = next(iter(retry.allowed_methods or ("GET",)))
     if any(retry.is_retry(method, status, has_retry_after=True) for status in range(100, 600)):
@@ -146,8 +146,8 @@ def _sends_again(retry: Retry) -> bool:
     return any(number is None or number > 0 for number in (retry.read, retry.other))
 
 
-class _Held(requests.Response):
-    """A response that has its slot until it is read, or closed; whatever reads it, by this."""
+class _SlotResponse(requests.Response):
+    """A response that has a slot until it is read or closed; everything reads it by this class."""
 
     _visit: BlockingVisit
 
@@ -162,7 +162,7 @@ class _Held(requests.Response):
             self._visit.leave()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """In a pickle it is what it was before."""
+        """A pickle has the class it had before."""
         return _new, (type(self).__mro__[2],), self.__getstate__()
 
 
@@ -171,15 +171,14 @@ def _new(kind: type[requests.Response]) -> requests.Response:
 
 
 @cache
-def _held(kind: type[requests.Response]) -> type[_Held]:
-    """The same for a kind of responses that the user's adapter may have."""
-    return type(kind.__name__, (_Held, kind), {})
+def _slot_class(kind: type[requests.Response]) -> type[_SlotResponse]:
+    """The same for a subclass of responses, which the user's adapter may have."""
+    return type(kind.__name__, (_SlotResponse, kind), {})
 
 
-def _hold(response: requests.Response, visit: BlockingVisit) -> None:
-    # Two functions set on the response itself would do, and keep it, and its connection, alive for
-    # longer than anybody needs it.
-    response.__class__ = _held(type(response))  # type: ignore[arg-type]
+def _keep_slot(response: requests.Response, visit: BlockingVisit) -> None:
+    # Methods set on the response would be a reference cycle, and keep the connection open longer.
+    response.__class__ = _slot_class(type(response))  # type: ignore[arg-type]
     response._visit = visit  # type: ignore[attr-defined]
 
 
@@ -192,7 +191,7 @@ def _pieces(
                 with raised_as:
                     visit.renew()
             yield piece
-    except Exception:  # who only breaks off may read on
+    except Exception:  # a caller that breaks off (GeneratorExit) may read on
         visit.leave()
         raise
     visit.leave()

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from http.client import HTTPResponse
 
 _SECONDS = 10.0
-"""How long a server may be silent, and how long a body may take; urllib waits for ever."""
+"""Timeout for the server, and for the body; urllib has none."""
 _MAX_READ = 1_048_576
-"""More than is parsed, so that the last line that counts is a whole one."""
+"""Bytes; more than is parsed, so that the last line is complete."""
 _CHUNK = 65_536
 
 
@@ -44,7 +44,7 @@ class RobotFileParser:
 
     def __init__(self, url: str = "") -> None:
         self.disallow_all = False
-        """Set to True, nothing may be fetched, whatever the file says."""
+        """Set it to True to disallow everything, whatever the file says."""
         self.allow_all = False
         """True when the site has no robots.txt: everything may be fetched."""
         self.last_checked = 0.0
@@ -52,7 +52,7 @@ class RobotFileParser:
         self.set_url(url)
 
     def set_url(self, url: str) -> None:
-        """Say where the robots.txt is found."""
+        """Set the URL of the robots.txt."""
         self.url = url
         parts = urlsplit(url)
         self.host, self.path = parts.netloc, parts.path
@@ -62,7 +62,7 @@ class RobotFileParser:
         return self.last_checked
 
     def modified(self) -> None:
-        """Say that the file was read just now."""
+        """Record that the file was read just now."""
         self.last_checked = time.time()
 
     def read(self) -> None:
@@ -95,7 +95,7 @@ class RobotFileParser:
 
     def parse(self, lines: Iterable[str]) -> None:
         """Read the lines of a robots.txt."""
-        # A file in one piece is not one line for each character.
+        # A str is a whole file, not a sequence of lines.
         self._take(lines if isinstance(lines, str | bytes) else "\n".join(lines))
 
     def _take(self, body: bytes | str) -> None:
@@ -135,7 +135,7 @@ class RobotFileParser:
         return [sitemap.url for sitemap in self._robots.sitemaps] or None
 
     def __str__(self) -> str:
-        # As in the standard library: what is for everybody comes last.
+        # As in the standard library: groups for `*` come last.
         return "\n\n".join(map(_written, sorted(self._robots.groups, key=_is_for_everybody)))
 
     def _policy(self, useragent: str) -> Policy | None:
@@ -143,7 +143,7 @@ class RobotFileParser:
 
 
 def _body(reply: "HTTPResponse") -> bytes:
-    """What a reply has to say, within the limits of size and time."""
+    """The body of a reply, within the limits of size and time."""
     deadline = time.monotonic() + _SECONDS
     body = bytearray()
     while len(body) < _MAX_READ:
@@ -177,9 +177,9 @@ def _is_for_everybody(group: Group) -> bool:
 def _written(group: Group) -> str:
     lines = [f"User-agent: {agent}" for agent in group.agents]
     lines += [
-        f"{each.name.capitalize()}: {each.written}"
-        for each in group.directives
-        if each.name in TIMED and each.value is not None
+        f"{directive.name.capitalize()}: {directive.written}"
+        for directive in group.directives
+        if directive.name in TIMED and directive.value is not None
     ]
     lines += [f"{'Allow' if rule.allow else 'Disallow'}: {rule.pattern}" for rule in group.rules]
     return "\n".join(lines)

@@ -1,25 +1,25 @@
-"""Large pages and sitemaps, one at a time: reading them takes long enough to slow other hosts.
+"""Large pages and sitemaps are read one at a time, so that they do not slow other hosts.
 
-A page with thousands of links takes a large part of a second to read and to write down. The event
-loop must not stand still for that, so it is done in a thread, and in slices where the loop or the
-store is needed. One is done at a time: it competes with the loop for the interpreter, and what it
-leads to fills memory. Hosts take turns by what they have cost so far, so that a host with huge
-pages waits behind its own pages, and a large page of another host does not.
+A page with thousands of links takes a large part of a second to parse and to store. It is parsed in
+a thread, so that the event loop is not blocked, and its links are stored in slices. One page is
+read at a time, because the thread competes with the loop for the interpreter, and the links take
+memory. Hosts take turns by what their pages have cost so far: a host with huge pages waits behind
+its own pages, and a large page of another host does not.
 """
 
-import asyncio
 import heapq
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from manners.politeness.turns import Turn, wait_for_turn
+
 MAX_LINKS, MAX_TAGS, MAX_BYTES = 500, 2_500, 262_144
-"""Links, tags and bytes of a page that is read in the event loop: for such a page, which takes a
-few milliseconds, a thread costs more."""
+"""Links, tags and bytes of a page up to which it is read in the event loop: that takes a few
+milliseconds, and a thread would cost more."""
 SLICE = 250
-"""URLs that a large page adds to the store in one transaction, and links that are looked at before
-others have a turn in the event loop."""
+"""URLs that are stored in one transaction; links that are judged in one turn of the event loop."""
 _HOSTS = 10_000
-"""Hosts of which it is remembered what they have cost."""
+"""Hosts whose cost is remembered."""
 
 
 def is_heavy(body: bytes) -> bool:
@@ -29,24 +29,24 @@ def is_heavy(body: bytes) -> bool:
     (False, True)
     """
     tags = body.count(b"<")
-    if tags <= MAX_LINKS:  # as most pages have it
+    if tags <= MAX_LINKS:  # true of most pages
         return len(body) > MAX_BYTES
     links = body.count(b"<a") + body.count(b"<A")
     return len(body) > MAX_BYTES or tags > MAX_TAGS or links > MAX_LINKS
 
 
 class Turns:
-    """Lets one task at a time do heavy work: next is the host that has had the least of it.
+    """Lets one task at a time do heavy work, by fair queuing among hosts.
 
-    That is fair queuing: a task is served by when it would be done if all hosts had equal shares.
+    A task is served in the order in which tasks would be done if all hosts had equal shares.
     """
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._waiting: list[tuple[float, int, Turn]] = []
         self._done: dict[str, float] = {}
-        """When the last work of a host would be done, by the clock below."""
-        self._clock = 0.0
-        """What each host could have had so far."""
+        """When the last task of a host would be done, in virtual time."""
+        self._virtual_time = 0.0
+        """The cost that each host could have had so far."""
         self._count = 0
         self._is_taken = False
 
@@ -58,29 +58,22 @@ class Turns:
     @asynccontextmanager
     async def turn(self, host: str, cost: float) -> AsyncIterator[None]:
         """Wait for the turn, and have it inside the context."""
-        done = max(self._clock, self._done.get(host, 0.0)) + cost
+        done = max(self._virtual_time, self._done.get(host, 0.0)) + cost
         if len(self._done) >= _HOSTS:
-            self._done = {name: at for name, at in self._done.items() if at > self._clock}
+            self._done = {name: at for name, at in self._done.items() if at > self._virtual_time}
         self._done[host] = done
         if self._is_taken:
-            await self._wait(done)
+            self._count += 1
+            place = done, self._count
+            await wait_for_turn(
+                lambda turn: heapq.heappush(self._waiting, (*place, turn)), self._next
+            )
         self._is_taken = True
-        self._clock = max(self._clock, done - cost)
+        self._virtual_time = max(self._virtual_time, done - cost)
         try:
             yield
         finally:
             self._next()
-
-    async def _wait(self, done: float) -> None:
-        own = asyncio.get_running_loop().create_future()
-        self._count += 1
-        heapq.heappush(self._waiting, (done, self._count, own))
-        try:
-            await own
-        except asyncio.CancelledError:
-            if not own.cancelled():
-                self._next()  # the turn came too late to be used
-            raise
 
     def _next(self) -> None:
         self._is_taken = False

@@ -1,4 +1,4 @@
-"""Calls `keep=` in a thread of its own, so that a slow one holds up no host of the crawl."""
+"""Calls `keep=` in a thread of its own, so that a slow function delays no host of the crawl."""
 
 import asyncio
 import queue
@@ -6,31 +6,31 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from manners import logs
+from manners import _threads, logs
 
 if TYPE_CHECKING:
-    from manners.crawler.pages import Crawled
+    from manners.crawler.page import CrawledPage
 
-LIMIT = 30.0
-"""Seconds that a crawl which ends waits for a call that does not return."""
+TIMEOUT = 30.0
+"""Seconds that a crawl waits for a call of `keep=` when it is to end."""
 
-_Job = tuple["Crawled", "asyncio.Future[None]"]
+_Job = tuple["CrawledPage", "asyncio.Future[None]"]
 
 
 class Keeper:
     """Calls a function with one page at a time, in the order in which they come.
 
-    The thread is a daemon: a function that never returns does not keep the program from ending.
+    The thread is a daemon: a function that never returns does not stop the program from exiting.
     """
 
-    def __init__(self, function: Callable[["Crawled"], object]) -> None:
+    def __init__(self, function: Callable[["CrawledPage"], object]) -> None:
         self._function = function
         self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._limits: set[asyncio.Timeout] = set()
+        self._timeouts: set[asyncio.Timeout] = set()
         self._ended: asyncio.Future[None] | None = None
         self._is_ending = self._is_closed = False
 
-    async def keep(self, page: "Crawled") -> None:
+    async def keep(self, page: "CrawledPage") -> None:
         """Call the function with a page; what it raises is raised here."""
         loop = asyncio.get_running_loop()
         if self._ended is None:
@@ -40,28 +40,35 @@ class Keeper:
             ).start()
         future: asyncio.Future[None] = loop.create_future()
         self._queue.put((page, future))
-        limit = asyncio.timeout(LIMIT if self._is_ending else None)
+        timeout = asyncio.timeout(TIMEOUT if self._is_ending else None)
+        _threads.begin(loop, 1)
         try:
-            async with limit:
-                self._limits.add(limit)
+            async with timeout:
+                self._timeouts.add(timeout)
                 await future
         except TimeoutError as error:
-            raise TimeoutError(_HANGS) if limit.expired() else error from None
+            raise TimeoutError(_HANGS) if timeout.expired() else error from None
         finally:
-            self._limits.discard(limit)
+            _threads.end(loop, 1)
+            self._timeouts.discard(timeout)
 
     def expire(self) -> None:
-        """Wait for no call longer than `LIMIT` from now on: the crawl is to end."""
-        self._is_ending, until = True, asyncio.get_running_loop().time() + LIMIT
-        for limit in self._limits:
-            limit.reschedule(until)
+        """The crawl is to end: wait no longer than `TIMEOUT` for any call from now on."""
+        self._is_ending, until = True, asyncio.get_running_loop().time() + TIMEOUT
+        for timeout in self._timeouts:
+            timeout.reschedule(until)
 
     async def close(self) -> None:
-        """Call the function no more, and wait until it has returned; at most `LIMIT` seconds."""
+        """Call the function no more; wait for the last call, at most `TIMEOUT` seconds."""
         self._is_closed = True
         self._queue.put(None)
         if self._ended is not None:
-            await asyncio.wait([self._ended], timeout=LIMIT)
+            loop = asyncio.get_running_loop()
+            _threads.begin(loop, 1)
+            try:
+                await asyncio.wait([self._ended], timeout=TIMEOUT)
+            finally:
+                _threads.end(loop, 1)
             if not self._ended.done():
                 logs.warned(f"{_HANGS}; the crawl ended without it")
 
@@ -75,22 +82,22 @@ class Keeper:
             problem: BaseException | None = None
             try:
                 self._function(page)
-            except StopIteration as error:  # no future takes that
+            except StopIteration as error:  # a future cannot raise it
                 problem = RuntimeError(f"keep= raised {error!r}")
             except BaseException as error:
                 problem = error
-            if not _tell(loop, future, problem):
+            if not _resolve_in(loop, future, problem):
                 return
-        _tell(loop, ended, None)
+        _resolve_in(loop, ended, None)
 
 
-_HANGS = f"keep= has not returned for {LIMIT:g} s"
+_HANGS = f"keep= has not returned for {TIMEOUT:g} s"
 
 
-def _tell(
+def _resolve_in(
     loop: asyncio.AbstractEventLoop, future: "asyncio.Future[None]", problem: BaseException | None
 ) -> bool:
-    """Wake whoever waits; False when the event loop is closed."""
+    """Resolve a future from another thread; False when the event loop is closed."""
     try:
         loop.call_soon_threadsafe(_resolve, future, problem)
     except RuntimeError:

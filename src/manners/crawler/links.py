@@ -1,8 +1,8 @@
 """Links: where a page leads to, and whether it wants to be followed. Quiet.
 
-`a` and `area`, and `link` where it is canonical, next or prev, resolved against `base`. What says
-nofollow is found, told as such, and left to the caller: on the link, in a meta element for all
-robots or for this one, in the header X-Robots-Tag.
+Links are `a` and `area`, and `link` with rel canonical, next or prev, resolved against `base`.
+nofollow is reported, and the caller decides what to do about it: on a link, in a meta element for
+all robots or for this one, or in the header X-Robots-Tag.
 """
 
 import re
@@ -10,7 +10,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from manners._text import printable
+from manners._text import possessive, printable
+from manners.charset import is_html
+from manners.client.page import Page
 from manners.errors import InvalidURL, MissingExtra
 from manners.robots.agents import product_token
 from manners.urls import page_url
@@ -23,21 +25,21 @@ except ModuleNotFoundError:
 MAX_LINKS = 10_000
 """Links of one page that are read."""
 MAX_HTML = 1_048_576
-"""Characters of one page that are looked at: some pages are made to take long."""
+"""Characters of one page that are read: some pages are built to take long."""
 _MAX_TITLE = 500
 _MAX_HREF = 16_384
 
 Kind = Literal["a", "area", "canonical", "next", "prev"]
 _RELS: dict[str, Kind] = {"canonical": "canonical", "next": "next", "prev": "prev"}
 _NO_PATH = ("/", "\\", "\t", "\n", "\r")
-"""What may make a host of what follows the first slash."""
+"""Characters after the first slash that may turn the rest into a host."""
 _SHORT = 200
 _HTTP = ("https://", "http://")
 _BLANK = "".join(map(chr, range(33)))
 _LINE_ENDS = re.compile(r"[\t\n\r]+")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*+):").match
 _PARTS = re.compile(
-    r"(([A-Za-z][A-Za-z0-9+.-]*+)://[^/?#]*+)([^?#]*+)((?:\?[^#]*+)?+)", re.DOTALL
+    rf"(([A-Za-z][A-Za-z0-9+.-]*+)://[^/?#]*+)([^?#]*+)({possessive(r'[?][^#]*+', '?')})", re.DOTALL
 ).match
 
 
@@ -62,12 +64,16 @@ class Links(NamedTuple):
     noindex: str = ""
     """What tells robots not to index the page; this package indexes nothing."""
     is_cut: bool = False
-    """Whether there is more of the page, or more links, than is read."""
+    """Whether links were dropped: the page is longer, or has more links, than is read."""
 
     @property
     def to_follow(self) -> tuple[Link, ...]:
         """The links that may be followed."""
-        return () if self.nofollow else tuple(each for each in self.links if not each.nofollow)
+        return () if self.nofollow else tuple(link for link in self.links if not link.nofollow)
+
+    def against(self, link: Link) -> str:
+        """What says nofollow to a link: the page, or the link itself; empty where nothing does."""
+        return self.nofollow or ("rel=nofollow" if link.nofollow else "")
 
 
 def extract(
@@ -89,10 +95,25 @@ def extract(
     """
     outline, is_cut = _outline(html[:MAX_HTML])
     tree = LexborHTMLParser(outline)
-    base = _Base(url, tree)
+    links, is_full = _links(tree, _Base(url, tree), without_tracking, most)
+    directives = [*_meta(tree, agent), *tagged(robots_tag, agent)]
+    title = tree.css_first("title")
+    return Links(
+        links,
+        printable(" ".join(title.text()[: 4 * _MAX_TITLE].split()))[:_MAX_TITLE] if title else "",
+        next((link.url for link in links if link.kind == "canonical"), None),
+        next((place for place, word in directives if word in ("nofollow", "none")), ""),
+        next((place for place, word in directives if word in ("noindex", "none")), ""),
+        is_cut or is_full or len(html) > MAX_HTML,
+    )
+
+
+def _links(
+    tree: LexborHTMLParser, base: "_Base", without_tracking: bool, most: int
+) -> tuple[tuple[Link, ...], bool]:
+    """The links of a page, and whether there are more."""
     pages: dict[str, str | None] = {}  # a page links to the same places again and again
     found: dict[tuple[str, Kind], Link] = {}
-    is_full = False
     for node in tree.css("a[href],area[href],link[rel][href]"):
         attributes = node.attributes
         href = attributes["href"] or ""
@@ -117,53 +138,63 @@ def extract(
             elif len(found) < most:
                 found[key] = Link(target, kind, nofollow)
             else:
-                is_full = True
-                break
-        if is_full:
-            break
-    said = [*_meta(tree, agent), *tagged(robots_tag, agent)]
-    canonical = next((each.url for each in found.values() if each.kind == "canonical"), None)
-    title = tree.css_first("title")
-    return Links(
-        tuple(found.values()),
-        printable(" ".join(title.text()[: 4 * _MAX_TITLE].split()))[:_MAX_TITLE] if title else "",
-        canonical,
-        next((place for place, word in said if word in ("nofollow", "none")), ""),
-        next((place for place, word in said if word in ("noindex", "none")), ""),
-        is_cut or is_full or len(html) > MAX_HTML,
+                return tuple(found.values()), True
+    return tuple(found.values()), False
+
+
+def links_of(page: Page, agent: str, *, without_tracking: bool = False) -> Links:
+    """The links of a page that was fetched; none where it is not HTML."""
+    if not page.ok or not is_html(page.body, page.headers.get("content-type", "")):
+        return _NO_LINKS
+    return extract(
+        page.text, page.final_url, agent, page.robots_tag, without_tracking=without_tracking
     )
 
 
+_NO_LINKS = Links()
+
+
 # HTML section 13.2.5, as far as it says where a tag begins and ends. Nothing is tried twice.
-_ATTRIBUTE = (
-    r"[\t\n\f\r /]*+[^\t\n\f\r />][^\t\n\f\r />=]*+(?:[\t\n\f\r ]*+=[\t\n\f\r ]*+"
-    r"(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^\t\n\f\r >\"'][^\t\n\f\r >]*+)?+)?+"
+_VALUE = possessive(r"\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^\t\n\f\r >\"'][^\t\n\f\r >]*+", "?")
+_ATTRIBUTE = r"[\t\n\f\r /]*+[^\t\n\f\r />][^\t\n\f\r />=]*+" + possessive(
+    rf"[\t\n\f\r ]*+=[\t\n\f\r ]*+{_VALUE}", "?"
 )
+_ATTRIBUTES = possessive(_ATTRIBUTE, "*")
 _OVER = r"(?=[\t\n\f\r />])"
 _TEXTS = ("style", "textarea", "title", "iframe", "xmp", "noembed", "noframes")
 _NAMES = "|".join(("a", "area", "base", "link", "meta", "plaintext", "script", *_TEXTS))
 _WANTED = rf"(?:{_NAMES}|/?(?:template|svg|math)){_OVER}"
+_COMMENT = rf"<!--(?:-?>|[^-]*+{possessive(r'-(?!-!?>)[^-]*+', '*')}(?:--!?>|\Z))"
+_PLAIN_ATTRIBUTES = possessive(r' [a-z-]++="[^"]*+"', "*")
+_UNWANTED = possessive(
+    # Text, comments and other tags, first as they usually are.
+    r"[^<]++|</(?!template|svg|math)[a-z][a-z0-9]*+>"
+    rf"|<(?!{_WANTED})[a-z][a-z0-9]*+{_PLAIN_ATTRIBUTES}>"
+    rf"|<(?![a-z/!?])|{_COMMENT}|<(?:[!?]|/(?![a-z]))[^>]*+(?:>|\Z)"
+    rf"|<(?!{_WANTED})/?[a-z][^\t\n\f\r />]*+{_ATTRIBUTES}[\t\n\f\r /]*+>",
+    "*",
+)
+# What is not wanted, and then a tag that is, with as many attributes as are read.
 _wanted = re.compile(
-    # Text, comments and other tags, first as they usually are,
-    r"(?:[^<]++|</(?!template|svg|math)[a-z][a-z0-9]*+>"
-    rf"|<(?!{_WANTED})[a-z][a-z0-9]*+(?: [a-z-]++=\"[^\"]*+\")*+>"
-    r"|<(?![a-z/!?])|<!--(?:-?>|[^-]*+(?:-(?!-!?>)[^-]*+)*+(?:--!?>|\Z))"
-    r"|<(?:[!?]|/(?![a-z]))[^>]*+(?:>|\Z)"
-    rf"|<(?!{_WANTED})/?[a-z][^\t\n\f\r />]*+(?:{_ATTRIBUTE})*+[\t\n\f\r /]*+>)*+"
-    # and then a tag that is wanted, with as many attributes as are read.
-    rf"(<({_WANTED})(?:{_ATTRIBUTE}){{0,200}}+)((?:{_ATTRIBUTE})*+)[\t\n\f\r /]*+>",
+    rf"{_UNWANTED}(<({_WANTED}){possessive(_ATTRIBUTE, '{0,200}')})({_ATTRIBUTES})[\t\n\f\r /]*+>",
     re.ASCII | re.IGNORECASE,
 ).match
 # What has no tags in it, up to the tag that ends it. In a script, "<!-- <script>" is a beginning
 # that "</script>" ends, and not the script.
+_DOUBLE_ESCAPED = possessive(rf"[^<-]++|-(?!->)|<(?!/script{_OVER})", "*")
+_ESCAPED = possessive(
+    rf"[^<-]++|-(?!->)|<(?!/?script{_OVER})"
+    rf"|<script{_OVER}{_DOUBLE_ESCAPED}(?:</script|(?=-->)|\Z)",
+    "*",
+)
 _content = {
-    name: re.compile(rf"(?:[^<]++|<(?!/{name}{_OVER}))*+", re.ASCII | re.IGNORECASE).match
+    name: re.compile(
+        possessive(rf"[^<]++|<(?!/{name}{_OVER})", "*"), re.ASCII | re.IGNORECASE
+    ).match
     for name in _TEXTS
 } | {
     "script": re.compile(
-        rf"(?:[^<]++|<(?!!--|/script{_OVER})|<!--(?:-?>|(?:[^<-]++|-(?!->)|<(?!/?script{_OVER})"
-        rf"|<script{_OVER}(?:[^<-]++|-(?!->)|<(?!/script{_OVER}))*+(?:</script|(?=-->)|\Z)"
-        r")*+(?:-->|(?=<)|\Z)))*+",
+        possessive(rf"[^<]++|<(?!!--|/script{_OVER})|<!--(?:-?>|{_ESCAPED}(?:-->|(?=<)|\Z))", "*"),
         re.ASCII | re.IGNORECASE,
     ).match
 }
@@ -172,9 +203,9 @@ _content = {
 def _outline(html: str) -> tuple[str, bool]:
     """The tags of a page that are looked at, and no other; whether one has more than is read.
 
-    To build the tree of a page takes time with the square of how deep elements stand in each other,
-    and of how many attributes one has, and memory with the square of how many are left open: a page
-    can be made to take minutes, or all the memory there is. One of links alone has no depth.
+    Building the tree of a page takes time with the square of how deeply elements are nested and of
+    how many attributes one has, and memory with the square of how many are never closed: a page can
+    be built to take minutes, or all memory. A page of links alone has no depth.
     """
     parts, at, foreign, is_cut = [], 0, 0, False
     while found := _wanted(html, at):
@@ -273,14 +304,14 @@ def _from_root(site: str, href: str, without_tracking: bool) -> str | None:
 
 def _meta(tree: LexborHTMLParser, agent: str) -> list[tuple[str, str]]:
     """What meta elements say to all robots, and to this one."""
-    own, said = _token(agent), []
+    own, directives = _token(agent), []
     for node in tree.css("meta[name][content]"):
         name = (node.attributes.get("name") or "").strip().lower()
         if name == "robots" or (own and name == own):
             content = (node.attributes.get("content") or "").lower()
             words = re.split(r"[,\s]+", content[:1000])
-            said += [(f"meta {printable(name)}", word) for word in words if word]
-    return said
+            directives += [(f"meta {printable(name)}", word) for word in words if word]
+    return directives
 
 
 _AGENT = re.compile(r"\s*([A-Za-z0-9_.-]+)\s*:(?!//)(.*)", re.DOTALL).fullmatch
@@ -298,7 +329,7 @@ def tagged(values: Iterable[str], agent: str) -> list[tuple[str, str]]:
     >>> tagged(["noindex", "otherbot: nofollow, noarchive", "MyBot: none"], "MyBot/1.0")
     [('X-Robots-Tag', 'noindex'), ('X-Robots-Tag', 'none')]
     """
-    own, said = _token(agent), []
+    own, directives = _token(agent), []
     for value in values:
         is_meant = True
         for part in value.lower().split(","):
@@ -307,8 +338,8 @@ def tagged(values: Iterable[str], agent: str) -> list[tuple[str, str]]:
                 is_meant, part = named[1] == own, named[2]
             word = part.strip()
             if word and is_meant:
-                said.append(("X-Robots-Tag", word))
-    return said
+                directives.append(("X-Robots-Tag", word))
+    return directives
 
 
 def _token(agent: str) -> str:

@@ -1,21 +1,26 @@
-"""How a crawl stands, or how it ended, as its store has it."""
+"""The status of a crawl, running or ended, as its store has it."""
 
 from collections import Counter
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, distinct, func, select, union_all
+from manners.crawler.frontier.crawls import check_version, find
+from manners.crawler.frontier.summary import (
+    CrawlSummary,
+    all_crawls,
+    crawl_row,
+    state_counts,
+)
+from manners.crawler.reasons import REDIRECT
+from manners.store.database import Store
 
-from manners.crawler.frontier import REDIRECT
-from manners.errors import StoreError
-from manners.evidence.schema import crawls, pages, retries, urls
-from manners.evidence.store import EvidenceStore
-
-RUNNING, KILLED = "running", "stopped without an end"
+RUNNING, KILLED = "running", "stopped unexpectedly"
+_QUEUED = ("queued", "leased")
 
 
 class Blocked(NamedTuple):
-    """Pages that are not asked for, for the same reason."""
+    """Blocked pages that have the same reason."""
 
     reason: str
     rule: str
@@ -24,251 +29,197 @@ class Blocked(NamedTuple):
 
 
 class Status(NamedTuple):
-    """How a crawl stands."""
+    """The status of a crawl."""
 
     crawl: int
     crawls: int
-    """How many there are in the store."""
+    """How many crawls the store has."""
     latest: int
     """The number of the last one."""
     start: str
     began: str
     ended: str
-    """Why; or that it runs, or was killed."""
+    """Why; or `RUNNING`, or `KILLED`."""
     seconds: float
-    """Of running."""
+    """Running time."""
     states: dict[str, int]
-    """Pages in each state."""
+    """Pages by state."""
     statuses: dict[str, int]
-    """Pages that were answered, by status."""
+    """Pages that were answered, by status; redirects are not counted."""
     redirects: int
-    """Pages that are elsewhere; they are not among the statuses."""
     failures: dict[str, int]
-    """Pages that have failed, by what went wrong."""
+    """Failed pages, by cause."""
     retries: dict[str, int]
-    """Requests after which a page was to be asked for again, by status or by what went wrong."""
+    """Requests after which the page was queued again, by status or by cause."""
     sitemaps: int
     """Sitemaps that were read."""
     unread: int
-    """Sitemaps that are still to be read."""
+    """Sitemaps in the queue."""
     lost: int
-    """Sitemaps that could not be had."""
+    """Sitemaps that failed."""
     undecided: int
-    """Pages and sitemaps whose robots.txt could not be reached: a resume tries them again."""
+    """Pages and sitemaps whose robots.txt could not be reached; a resume tries them again."""
     blocked: list[Blocked]
     """The most frequent reasons."""
     reasons: int
-    """How many there are."""
+    """How many reasons there are."""
     hosts: int
     bytes: int
 
     @property
     def fetched(self) -> int:
-        """Pages that were answered, those that are elsewhere not counted."""
+        """Pages that were answered, without redirects."""
         return self.states.get("done", 0) - self.redirects
 
     @property
-    def left(self) -> int:
-        """Pages that are still to be asked for."""
-        return self.states.get("queued", 0) + self.states.get("leased", 0)
+    def remaining(self) -> int:
+        """Pages in the queue, and pages being fetched."""
+        return sum(self.states.get(state, 0) for state in _QUEUED)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a process is working on it."""
+        return self.ended == RUNNING
 
     @property
     def resumable(self) -> bool:
-        """Whether a resume would find something to ask for."""
-        is_unbegun = not self.states and self.ended == KILLED
-        return bool(self.left or self.unread or self.undecided or is_unbegun)
+        """Whether a resume would find something to fetch."""
+        never_started = not self.states and self.ended == KILLED
+        return bool(self.remaining or self.unread or self.undecided or never_started)
 
     def to_dict(self) -> dict[str, Any]:
         """The status as plain values, ready for JSON."""
         return {
             **self._asdict(),
-            "blocked": [each._asdict() for each in self.blocked],
+            "blocked": [blocked._asdict() for blocked in self.blocked],
             "fetched": self.fetched,
-            "left": self.left,
+            "left": self.remaining,
             "resumable": self.resumable,
         }
 
 
-class Listed(NamedTuple):
-    """One crawl of a store, in a list of all of them."""
+class ListedCrawl(NamedTuple):
+    """One crawl in the list of all crawls of a store."""
 
     crawl: int
     start: str
     began: str
     ended: str
-    """Why; or that it runs, or was killed."""
+    """Why; or `RUNNING`, or `KILLED`."""
     seconds: float
-    """Of running."""
+    """Running time."""
     fetched: int
     failed: int
     blocked: int
-    left: int
-    """Pages that are still to be asked for."""
+    remaining: int
+    """Pages in the queue, and pages being fetched."""
     unread: int
-    """Sitemaps that are still to be read."""
+    """Sitemaps in the queue."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The crawl as plain values, ready for JSON."""
+        return {
+            "left" if name == "remaining" else name: value for name, value in self._asdict().items()
+        }
 
 
-def crawls_of(store: EvidenceStore) -> list[Listed]:
+def crawls_of(store: Store) -> list[ListedCrawl]:
     """All crawls of a store, the oldest first."""
-    need_crawls(store)
-    counted: dict[int, Counter[str]] = {}
+    check_version(store)
+    counts: dict[int, Counter[str]] = {}
     with store.reading() as connection:
-        mine = select(crawls).where(crawls.c.command == "crawl").order_by(crawls.c.id)
-        rows = connection.execute(mine).all()
-        is_redirect = urls.c.reason == REDIRECT
-        by = (urls.c.crawl, urls.c.kind, urls.c.state, is_redirect)
-        for crawl, kind, state, redirected, number in connection.execute(
-            select(*by, func.count()).group_by(*by)
-        ):
-            name = "left" if state in ("queued", "leased") else state
-            if kind != "page" or (state == "done" and redirected):
-                name = "unread" if name == "left" else "other"
-            counted.setdefault(crawl, Counter())[name] += number
+        rows = all_crawls(connection)
+        for crawl, kind, state, is_redirect, number in state_counts(connection):
+            name = "queued" if state in _QUEUED else state
+            if kind != "page" or (state == "done" and is_redirect):
+                name = "unread" if name == "queued" else "other"
+            counts.setdefault(crawl, Counter())[name] += number
     return [
-        Listed(
+        ListedCrawl(
             crawl=row.id,
             start=row.start,
-            began=_time(row.at),
-            ended=row.ended or _going_on(store, row.id),
+            began=_iso(row.at),
+            ended=row.ended or _running_or_killed(store, row.id),
             seconds=row.seconds,
-            fetched=found["done"],
-            failed=found["failed"],
-            blocked=found["blocked"],
-            left=found["left"],
-            unread=found["unread"],
+            fetched=count["done"],
+            failed=count["failed"],
+            blocked=count["blocked"],
+            remaining=count["queued"],
+            unread=count["unread"],
         )
         for row in rows
-        for found in (counted.get(row.id, Counter[str]()),)
+        for count in (counts.get(row.id, Counter[str]()),)
     ]
 
 
-def _time(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")
-
-
-def status_of(store: EvidenceStore, crawl: int | None = None, most: int = 20) -> Status:
-    """How a crawl stands; without a number, the last one of a store."""
-    need_crawls(store)
+def status_of(store: Store, crawl: int | None = None, *, max_reasons: int = 20) -> Status:
+    """The status of a crawl; by default of the last one in a store."""
+    number = find(store, crawl)
     with store.reading() as connection:
-        mine = crawls.c.command == "crawl"
-        counted_crawls = select(func.count(), func.max(crawls.c.id)).where(mine)
-        number, latest = connection.execute(counted_crawls).one()
-        query = select(crawls).where(mine if crawl is None else mine & (crawls.c.id == crawl))
-        row = connection.execute(query.order_by(crawls.c.id.desc()).limit(1)).first()
-        if row is None:
-            which = "no crawl" if crawl is None else f"no crawl {crawl}"
-            raise StoreError(store.place, f"there is {which} in it")
-        counted = _counted(connection, row.id, most)
+        numbers = [row.id for row in all_crawls(connection)]
+        row = crawl_row(connection, number)
+        counts = _counts(CrawlSummary(connection, row.id), max_reasons)
     return Status(
         crawl=row.id,
-        crawls=number,
-        latest=latest or 0,
+        crawls=len(numbers),
+        latest=numbers[-1],
         start=row.start,
-        began=_time(row.at),
-        ended=row.ended or _going_on(store, row.id),
+        began=_iso(row.at),
+        ended=row.ended or _running_or_killed(store, row.id),
         seconds=row.seconds,
-        **counted,
+        **counts,
     )
 
 
-def need_crawls(store: EvidenceStore) -> None:
-    """Say so where a store is of a version that had no crawls."""
-    if not store.has_crawls:
-        raise StoreError(store.place, "there is no crawl in it: a version without crawls made it")
+def _iso(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")
 
 
-def _going_on(store: EvidenceStore, crawl: int) -> str:
-    """What there is to say of a crawl that has no end."""
+def _running_or_killed(store: Store, crawl: int) -> str:
+    """What to say of a crawl that has no end in its store."""
     if store.is_locked("crawl", crawl):
         return RUNNING
-    with store.reading() as connection:
-        query = select(crawls.c.ended).where(crawls.c.id == crawl)
-        return connection.execute(query).scalar() or KILLED  # or it has ended just now
+    with store.reading() as connection:  # it may have ended just now
+        return crawl_row(connection, crawl).ended or KILLED
 
 
-def of_crawl(connection: Connection, column: "ColumnElement[int]", crawl: int) -> Any:
-    """The condition for the rows of a crawl, where most of a table is wanted.
-
-    By its index SQLite would look them up one by one, in no order, which takes several times as
-    long as to read the table from its beginning to its end. An expression has no index.
-    """
-    return (column + 0 if connection.dialect.name == "sqlite" else column) == crawl
-
-
-def _counted(connection: Connection, crawl: int, most: int) -> dict[str, Any]:
-    every = of_crawl(connection, urls.c.crawl, crawl)
-    mine = every & (urls.c.kind == "page")
-    count = func.count()
-    by_state = select(urls.c.kind, urls.c.state, count).where(every)
+def _counts(summary: CrawlSummary, max_reasons: int) -> dict[str, Any]:
     states: dict[str, int] = {}
-    unread = lost = 0
-    for kind, state, number in connection.execute(by_state.group_by(urls.c.kind, urls.c.state)):
+    sitemaps: Counter[str] = Counter()
+    for kind, state, number in summary.states():
         if kind == "page":
             states[state] = number
-        elif state in ("queued", "leased"):
-            unread += number
-        elif state == "failed":
-            lost += number
-    said = (urls.c.state, urls.c.status, urls.c.reason)
-    answered = select(*said, count).where(mine & urls.c.state.in_(("done", "failed")))
+        else:
+            sitemaps["queued" if state in _QUEUED else state] += number
     statuses, failures, redirects = Counter[str](), Counter[str](), 0
-    for state, status, reason, number in connection.execute(answered.group_by(*said)):
+    for state, status, reason, number in summary.answers():
         if state == "failed":
             failures[reason] += number
         elif reason == REDIRECT:
             redirects += number
         else:
             statuses[str(status)] += number
-    why = (urls.c.reason, urls.c.rule, urls.c.line)
-    out = select(*why, count).where(mine & (urls.c.state == "blocked")).group_by(*why)
-    rows = connection.execute(out.order_by(count.desc(), *why).limit(most))
-    away = every & (urls.c.state == "blocked") & (urls.c.reason == "unreachable")
-    read = every & (urls.c.kind == "sitemap") & (urls.c.status == 200)
-    hosts, size = _asked(connection, crawl)
+    retries: Counter[str] = Counter()
+    for status, cause, number in summary.retries():
+        retries[str(status or cause)] += number
+    reasons, rules = summary.blocked_rules(max_reasons)
+    hosts, size = summary.traffic()
     return {
         "states": states,
-        "statuses": _most(statuses),
+        "statuses": _most_frequent_first(statuses),
         "redirects": redirects,
-        "failures": _most(failures),
-        "retries": _most(_retries(connection, crawl)),
-        "sitemaps": connection.execute(select(count).where(read)).scalar_one(),
-        "unread": unread,
-        "lost": lost,
-        "undecided": connection.execute(select(count).where(away)).scalar_one(),
-        "blocked": [Blocked(*row) for row in rows],
-        "reasons": connection.execute(select(count).select_from(out.subquery())).scalar_one(),
+        "failures": _most_frequent_first(failures),
+        "retries": _most_frequent_first(retries),
+        "sitemaps": summary.sitemaps_read(),
+        "unread": sitemaps["queued"],
+        "lost": sitemaps["failed"],
+        "undecided": summary.undecided(),
+        "blocked": [Blocked(*row) for row in rules],
+        "reasons": reasons,
         "hosts": hosts,
         "bytes": size,
     }
 
 
-def _most(counted: "Counter[str]") -> dict[str, int]:
-    return dict(sorted(counted.items(), key=lambda each: (-each[1], each[0])))
-
-
-def _retries(connection: Connection, crawl: int) -> "Counter[str]":
-    said = (retries.c.status, retries.c.cause)
-    joined = (urls.c.crawl == retries.c.crawl) & (urls.c.digest == retries.c.digest)
-    query = select(*said, func.count()).select_from(retries.join(urls, joined))
-    query = query.where((retries.c.crawl == crawl) & (urls.c.kind == "page")).group_by(*said)
-    found = Counter[str]()
-    for status, cause, number in connection.execute(query):
-        found[str(status or cause)] += number
-    return found
-
-
-def _asked(connection: Connection, crawl: int) -> tuple[int, int]:
-    """How many hosts were asked, and how many bytes were read."""
-    tables = (pages, retries)
-    every = union_all(
-        *(
-            select(its.c.crawl, its.c.digest, its.c.bytes).where(
-                of_crawl(connection, its.c.crawl, crawl)
-            )
-            for its in tables
-        )
-    ).subquery()
-    joined = (urls.c.crawl == every.c.crawl) & (urls.c.digest == every.c.digest)
-    query = select(func.count(distinct(urls.c.host)), func.sum(every.c.bytes))
-    hosts, size = connection.execute(query.select_from(every.join(urls, joined))).one()
-    return int(hosts), int(size or 0)
+def _most_frequent_first(counts: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

@@ -1,17 +1,19 @@
-"""Traps: URLs that a site makes without end. Quiet.
+"""Traps: URLs that a site generates without end. Quiet.
 
-A calendar that goes on for ever, a link that adds to its own path, a search that can be narrowed in
-any order: each is a reason of its own, and each number a setting.
+An endless calendar, a link that appends to its own path, filters in any order: each is a reason of
+its own, and each limit a setting.
 """
 
 import re
 from collections import Counter
 from enum import StrEnum
 from itertools import groupby
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from manners.settings import Settings
 from manners.urls import host, match_path
+
+if TYPE_CHECKING:
+    from manners.settings import Settings
 
 
 class Trap(StrEnum):
@@ -22,16 +24,16 @@ class Trap(StrEnum):
     """
 
     REPEATED_SEGMENT = "repeated-segment"
-    """The same part of a path again and again: /a/b/a/b/a/b."""
+    """The same segment again and again: /a/b/a/b/a/b."""
     TOO_LONG = "too-long"
     TOO_DEEP = "too-deep"
-    """More parts than a path that people write has."""
+    """More segments than people write."""
     TOO_MANY_ALIKE = "too-many-alike"
-    """More URLs of one form than a host is asked for: /calendar/2024/01, /calendar/2024/02, …"""
+    """Too many URLs of one form on a host: /calendar/2024/01, /calendar/2024/02, …"""
 
 
 _TEMPLATES = 100_000
-"""Forms that are counted; those of more are not traps by their number."""
+"""Forms that are counted at most; URLs of further forms are no traps by their number."""
 _NUMBER = re.compile(r"(%[0-9A-Fa-f]{2})|[0-9]+")
 _LIKE_HEX = re.compile(r"[0-9A-Fa-f-]{16}").search
 _WORD = re.compile(r"(?<!%)(?<!%[0-9A-Fa-f])[0-9A-Za-z-]{16,}+")
@@ -39,7 +41,7 @@ _IS_HEX = re.compile(r"[0-9A-Fa-f]*+").fullmatch
 
 
 class Traps:
-    """Looks at every URL once; the order in which they come decides which of many alike go.
+    """Finds traps. Each URL is looked at once; of too many alike, the first ones pass.
 
     >>> Traps().look("https://example.com/a/b/a/b/a")
     <Trap.REPEATED_SEGMENT: 'repeated-segment'>
@@ -52,8 +54,8 @@ class Traps:
         self._seen: Counter[int] = Counter()
 
     @classmethod
-    def by(cls, settings: Settings) -> Self:
-        """With the numbers that settings have."""
+    def by(cls, settings: "Settings") -> Self:
+        """With the limits of settings."""
         return cls(
             repeats=settings.trap_repeats,
             length=settings.trap_length,
@@ -62,14 +64,14 @@ class Traps:
         )
 
     def look(self, url: str, *, counts: bool = True) -> Trap | None:
-        """Why the URL looks like a trap; None where it does not, nor is one of too many alike."""
+        """Why a URL looks like a trap, or None; `counts=False` skips counting those alike."""
         if len(url.encode("utf-8", "surrogatepass")) > self._length:
             return Trap.TOO_LONG
         path = match_path(url)
         parts = [part for part in path.partition("?")[0].split("/") if part]
         if len(parts) > self._segments:
             return Trap.TOO_DEEP
-        # Most paths have no part twice, and to count takes longer than to see that.
+        # Most paths have no segment twice, and seeing that is quicker than counting.
         may_repeat = self._repeats < 2 or len(set(parts)) < len(parts)
         if parts and may_repeat and max(Counter(parts).values()) >= self._repeats:
             return Trap.REPEATED_SEGMENT
@@ -84,7 +86,7 @@ class Traps:
 
 
 def template(path: str) -> str:
-    """The form of a path and query: numbers do not count, nor do the values of parameters.
+    """The form of a path and query, without numbers and the values of parameters.
 
     >>> template("/calendar/2024/01?view=day&page=3")
     '/calendar/0/0?page&view'
@@ -107,9 +109,10 @@ def _without_hex(found: "re.Match[str]") -> str:
     return "-".join(kept)
 
 
-def limit_of(trap: Trap, settings: Settings) -> str:
-    """The setting that makes it one.
+def limit_of(trap: Trap, settings: "Settings") -> str:
+    """The setting that decides, with its value.
 
+    >>> from manners import Settings
     >>> limit_of(Trap.TOO_DEEP, Settings())
     'trap_segments = 20'
     """

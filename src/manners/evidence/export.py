@@ -1,35 +1,35 @@
-"""Records outside of a store: as lines of a file, as rows of a table, and verified there. Quiet.
+"""Exported files: records as JSON lines, written and verified. Quiet.
 
-Every line of an export says whether that is whole or filtered, and its last line, the trailer, how
-many records there are, and where the chain begins and ends. So what was removed is found, as long
-as nobody rewrites the whole file: `Exported.limits` says what a file cannot show by itself.
+Every line says whether the export is whole or filtered. The last line, the trailer, says how many
+records there are, and where the chain begins and ends. So removed lines are found, unless the whole
+file is rewritten: `Exported.limits` says what a file cannot show by itself.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, BinaryIO, NamedTuple
 
-from manners._text import printable
+from manners._text import count, printable
 from manners.errors import MannersError
 from manners.evidence.chain import GENESIS, Head, hash_of
-from manners.evidence.record import Record, without_query
+from manners.evidence.record import EvidenceView, Record, without_query
 
 MAX_LINE = 16 * 1024 * 1024
-"""Bytes that a line of an exported file may have."""
+"""The longest line of an exported file, in bytes."""
 
 _RECORD = {"id", "type", "content", "metadata", "previous", "hash"}
-_PATIENCE = 100
-"""Lines that may be no records before it is said that a file is something else."""
+_MAX_INVALID = 100
+"""Invalid lines at the beginning after which a file is not an export."""
 
 
 def as_dict(record: Record, redact_query: bool = False) -> dict[str, Any]:
-    """A record as a line of an exported file has it.
+    """A record as a line of an exported file.
 
-    A line whose query is left out says so: its hash is that of the whole record.
+    A line without its query says so: its hash is the hash of the complete record.
 
-    >>> made = Record(1, "robots_allowed", {}, {"url": "http://a/?token=1"}, "ab" * 32)
-    >>> line = as_dict(made, redact_query=True)
+    >>> record = Record(1, "robots_allowed", {}, {"url": "http://a/?token=1"}, "ab" * 32)
+    >>> line = as_dict(record, redact_query=True)
     >>> line["metadata"], line["redacted"]
     ({'url': 'http://a/?…'}, True)
     """
@@ -41,12 +41,17 @@ def as_dict(record: Record, redact_query: bool = False) -> dict[str, Any]:
     return values
 
 
-WHOLE, FILTERED = "whole", "filtered"
-"""What an export has: all records of a store, or those that were asked for."""
+WITHOUT_HEAD = (
+    "without --head: cannot tell whether records are missing at the end, or all were rewritten"
+)
+"""What neither a store nor an older export can show by itself."""
+
+COMPLETE, FILTERED = "whole", "filtered"
+"""What is in an export: all records of a store, or those that a filter chose."""
 
 
 class Trailer(NamedTuple):
-    """The last line of an export: what there is in it."""
+    """The last line of an export: what is in it."""
 
     kind: str
     """`whole` or `filtered`."""
@@ -54,26 +59,26 @@ class Trailer(NamedTuple):
     total: int
     """How many records the store had."""
     start: Head
-    """Where the chain of the store begins, which is after the records that were pruned."""
+    """Where the chain of the store begins: after the last pruned record."""
     head: Head
     """Where it ends."""
     digest: str
     """SHA-256 of the hashes of the records, one a line."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The trailer as a line of a file has it."""
+        """The trailer as a line of a file."""
         values = self._asdict()
         values["start"], values["head"] = str(self.start), str(self.head)
         return {"export": values.pop("kind"), **values}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Trailer":
-        """The trailer that `to_dict` made; ValueError where it is none."""
+        """The trailer that `to_dict` wrote; ValueError if it is not one."""
         numbers = values.get("records"), values.get("total")
-        if values.keys() != _TRAILER or values["export"] not in (WHOLE, FILTERED):
-            raise ValueError("a last line that says something else")
+        if values.keys() != _TRAILER or values["export"] not in (COMPLETE, FILTERED):
+            raise ValueError("not a valid last line")
         if not all(type(number) is int and number >= 0 for number in numbers):
-            raise ValueError("a last line without numbers")
+            raise ValueError("a last line without counts")
         heads = Head.parse(str(values["start"])), Head.parse(str(values["head"]))
         records, total = (int(str(number)) for number in numbers)
         return cls(str(values["export"]), records, total, *heads, str(values["digest"]))
@@ -82,17 +87,17 @@ class Trailer(NamedTuple):
 _TRAILER = {"export", "records", "total", "start", "head", "digest"}
 
 
-def _digested(record: Record) -> bytes:
+def _digest_line(record: Record) -> bytes:
     """What the digest of an export covers of a record."""
     return f"{record.hash}\n".encode("utf-8", "surrogatepass")
 
 
 class Exporting:
-    """Makes the lines of an export, and counts them for the last one.
+    """Makes the lines of an export, and counts them for the trailer.
 
-    >>> made = Record(1, "robots_allowed", {}, {"url": "http://a/"}, "ab" * 32)
-    >>> exporting = Exporting(WHOLE)
-    >>> exporting.line(made)["export"]
+    >>> record = Record(1, "robots_allowed", {}, {"url": "http://a/"}, "ab" * 32)
+    >>> exporting = Exporting(COMPLETE)
+    >>> exporting.line(record)["export"]
     'whole'
     >>> exporting.trailer(Head(), Head(1, "ab" * 32), 1).records
     1
@@ -102,12 +107,12 @@ class Exporting:
         self._kind, self._redact = kind, redact_query
         self._digest = hashlib.sha256()
         self.records = 0
-        """How many there were."""
+        """How many there were so far."""
 
     def line(self, record: Record) -> dict[str, Any]:
         """A record as a line of the export."""
         self.records += 1
-        self._digest.update(_digested(record))
+        self._digest.update(_digest_line(record))
         return {**as_dict(record, self._redact), "export": self._kind}
 
     def trailer(self, start: Head, head: Head, total: int) -> Trailer:
@@ -116,97 +121,57 @@ class Exporting:
         return Trailer(self._kind, self.records, total, start, head, digest)
 
 
-# A table.
-
-_OUTCOME = ("availability", "status", "note", "url", "at", "age", "charset", "complete", "copy")
-COLUMNS = (
-    *("id", "timestamp", "type", "allowed", "url", "matchedRule", "reason", "line", "crawlDelay"),
-    *("agent", "userAgent", "group", "dialect", "profile", "engine", "confidence"),
-    *("exclusion", "snapshot"),
-    *(f"robots_{name}" for name in _OUTCOME),
-    *("redacted", "previous", "hash"),
-)
-"""What a row has: all of a record, without anything inside anything."""
-
-
-def cells(values: Mapping[str, Any]) -> list[str]:
-    """What `as_dict` made as a row of a table, harmless where somebody opens it.
-
-    >>> made = Record(1, "robots_allowed", {}, {"line": 2, "agent": "@me"}, "ab" * 32)
-    >>> row = dict(zip(COLUMNS, cells(as_dict(made)), strict=True))
-    >>> row["id"], row["line"], row["agent"], row["url"]
-    ('1', '2', "'@me", '')
-    """
-    found = {**values["metadata"], **values["content"]}
-    outcome = found.get("outcome")
-    if isinstance(outcome, dict):
-        found |= {f"robots_{name}": outcome.get(name) for name in _OUTCOME}
-    # One left out in the record itself is marked there, one left out now at the top.
-    redacted = bool(values.get("redacted") or found.get("redacted"))
-    found |= {name: values[name] for name in ("id", "type", "previous", "hash")}
-    return [_cell(name, {**found, "redacted": redacted}.get(name)) for name in COLUMNS]
+def export_view(
+    view: EvidenceView,
+    exporting: Exporting,
+    emit: Callable[[dict[str, Any]], object],
+    add_snapshot: Callable[[object], object],
+) -> Trailer:
+    """Emit the records of a view, and the trailer; pass on the SHA-256 of each robots.txt."""
+    for record in view.records:
+        emit(exporting.line(record))
+        add_snapshot(record.metadata.get("snapshot"))
+    trailer = exporting.trailer(view.start, view.head, view.total)
+    emit(trailer.to_dict())
+    return trailer
 
 
-def _cell(name: str, value: Any) -> str:
-    if value is None:
-        return ""
-    if name == "exclusion" and isinstance(value, dict):
-        value = value.get("exclude") or json.dumps(value, ensure_ascii=False)
-    if isinstance(value, bool | int | float | dict | list):
-        return json.dumps(value)
-    return harmless(str(value))
+def bounded_lines(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file; one that is too long is cut, and the rest of it skipped."""
+    while line := file.readline(MAX_LINE + 1):
+        yield line
+        while len(line) > MAX_LINE and not line.endswith(b"\n"):
+            line = file.readline(MAX_LINE + 1)
 
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-"""How a cell begins that a spreadsheet may take for a formula (OWASP, CSV injection)."""
-
-
-def harmless(text: str) -> str:
-    r"""A text that no spreadsheet takes for a formula, and no terminal for a command.
-
-    >>> print(harmless("=cmd|' /C calc'!A0"), harmless("-1"), harmless("a\x1b[2J"))
-    '=cmd|' /C calc'!A0 '-1 a\x1b[2J
-    """
-    return ("'" if text.startswith(_FORMULA) else "") + printable(text)
-
-
-def csv_line(row: Iterable[str]) -> str:
-    """A row as RFC 4180 has it, every cell in quotes, without the end of the line.
-
-    >>> print(csv_line(["a", 'b"c', "d,e"]))
-    "a","b""c","d,e"
-    """
-    return ",".join('"{}"'.format(cell.replace('"', '""')) for cell in row)
-
-
-# Verified.
+# Verifying.
 
 
 def holds(record: Record) -> bool:
-    """Whether a record has the hash that it should have."""
+    """Whether the hash of a record is right."""
     try:
         link = record.link
         own = hash_of(record.previous, link.id, link.type, link.content, link.metadata)
-    except (ValueError, TypeError, OverflowError, RecursionError):  # what nobody can have hashed
+    except (ValueError, TypeError, OverflowError, RecursionError):  # cannot be hashed
         return False
     return own == record.hash
 
 
 class NotAnExport(MannersError, ValueError):
-    """A file in which there are no records."""
+    """A file without records."""
 
 
 class LineFinding(NamedTuple):
-    """Something that is wrong with a line of an exported file.
+    """A problem of an exported file, and the line that has it.
 
     >>> print(LineFinding(7, 12, "was changed"))
     line 7, record 12: was changed
     """
 
     line: int
-    """Counted from 1; 0 where it is about no line."""
+    """Counted from 1; 0 if it is about the file."""
     id: int | None
-    """The number of the record, where that could be read."""
+    """The number of the record, if it could be read."""
     problem: str
 
     def __str__(self) -> str:
@@ -215,25 +180,25 @@ class LineFinding(NamedTuple):
         return f"{place}: {self.problem}" if place else self.problem
 
 
-class _Last(NamedTuple):
-    """The record before."""
+class _Previous(NamedTuple):
+    """What is compared with the next record."""
 
     id: int
     hash: str
     is_redacted: bool
 
 
-class _Line(NamedTuple):
-    """A record as a line has it."""
+class _ExportedRecord(NamedTuple):
+    """A record, and what its line says about the export."""
 
     record: Record
     is_redacted: bool
     kind: str | None
-    """Of which kind of export it is a line; None in older ones."""
+    """The kind of the export; None in those of version 0.1."""
 
 
 class Exported:
-    """An exported file, read line by line: what is wrong with it, and what it cannot show.
+    """An exported file, read line by line: its problems, and what it cannot show.
 
     >>> checked = Exported()
     >>> [str(finding) for finding in checked.findings([b"{}"])]
@@ -246,99 +211,96 @@ class Exported:
         self.records = 0
         """How many there were."""
         self.redacted = 0
-        """Those of them whose query is left out."""
-        self.held = 0
-        """Those of these whose hash is covered by the record that follows."""
+        """How many of them have no query."""
+        self.covered = 0
+        """How many of these have a hash that the next record covers."""
         self.gaps = 0
-        """Places where the numbers do not follow each other."""
-        self.first = 0
-        """The number of the first record."""
+        """Places where the numbers are not consecutive."""
         self.trailer: Trailer | None = None
         """The last line; None before it is read, and in older exports."""
         self._first: Record | None = None
         self._kind: str | None = None
-        self._last: _Last | None = None
+        self._last: _Previous | None = None
         self._has_noted = self._has_findings = False
         self._digest = hashlib.sha256()
 
     def findings(self, lines: Iterable[bytes]) -> Iterator[LineFinding]:
-        """What is wrong, in the order of the lines; a file without a record is NotAnExport."""
+        """The problems, in the order of the lines; NotAnExport for a file without records."""
         for finding in self._all(lines):
             self._has_findings = True
             yield finding
 
     def _all(self, lines: Iterable[bytes]) -> Iterator[LineFinding]:
         early: list[LineFinding] = []
-        written = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
-        for number, line in written:
+        numbered = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+        for number, line in numbered:
             try:
                 read = _read(line)
             except (ValueError, RecursionError) as error:
                 finding = LineFinding(number, None, f"is not a record: {error}")
                 if self.records or self.trailer:
                     yield finding
-                elif len(early) == _PATIENCE:
+                elif len(early) == _MAX_INVALID:
                     break
-                else:  # it may be a file of something else, which is one thing to say, not many
+                else:  # this may not be an export at all, which is one error, not many
                     early.append(finding)
                 continue
             yield from early
             early.clear()
             if self.trailer is not None:
-                yield LineFinding(number, None, "stands behind the last line of the export")
+                yield LineFinding(number, None, "comes after the last line of the export")
             if isinstance(read, Trailer):
                 self.trailer = self.trailer or read
                 continue
-            for problem in self._look_at(read):
+            for problem in self._check(read):
                 yield LineFinding(number, read.record.id, problem)
         if early:
             raise NotAnExport("no line is a record")
-        for problem in self._missing():
-            yield LineFinding(0, None, problem)
+        yield from (LineFinding(0, None, problem) for problem in self._missing())
         noted, trailer = self.noted, self.trailer
         is_start = trailer is not None and trailer.start == noted  # and no record follows
         if noted is not None and noted.number and not (self._has_noted or is_start):
-            problem = "was noted, and is not here: the file ends too early, or was filtered"
+            problem = "is the noted head, and is missing: the file was cut short, or filtered"
             yield LineFinding(0, noted.number, problem)
 
     def _missing(self) -> Iterator[str]:
-        """What the last line says there was, and is not here."""
+        """What is missing, by the trailer."""
         trailer = self.trailer
         if trailer is None:
             if self._kind is not None:
                 yield "the last line of the export is missing: the file was cut short"
             return
         if self._kind not in (None, trailer.kind):
-            yield f"the records are of a {self._kind} export, and the last line of another"
+            yield f"the records are from a {self._kind} export, the last line from another"
         if self.records != trailer.records:
-            had = f"{trailer.records:,} record{'' if trailer.records == 1 else 's'}"
-            yield f"the export had {had}, and {self.records:,} are here"
-        if trailer.kind == WHOLE:
+            had = count(trailer.records, "record")
+            yield f"the export had {had}, the file has {self.records:,}"
+        if trailer.kind == COMPLETE:
             yield from self._ends(trailer)
         if not self._has_findings and self._digest.hexdigest() != trailer.digest:
-            yield "the records are not those that were exported"
+            yield "the records are not the exported ones"
 
     def _ends(self, trailer: Trailer) -> Iterator[str]:
         """Whether a whole export begins and ends where the chain does."""
         first, last = self._first, self._last
         if first is None or last is None:
-            return  # how many are missing was said
+            return  # the counts differ, which is a finding already
         if first.id != trailer.start.number + 1:
-            yield f"it begins with record {first.id}, and began with {trailer.start.number + 1}"
+            yield f"it begins with record {first.id} instead of {trailer.start.number + 1}"
         elif first.previous != trailer.start.hash:
-            yield f"record {first.id} does not follow the beginning of the chain"
+            yield f"record {first.id} does not follow the start of the chain"
         if last.id != trailer.head.number:
-            yield f"it ends with record {last.id}, and the chain with {trailer.head.number}"
+            yield f"it ends with record {last.id}, the chain with {trailer.head.number}"
         elif last.hash != trailer.head.hash:
-            yield f"record {last.id} has another hash than the end of the chain"
+            yield f"the hash of record {last.id} differs from the head of the chain"
 
     def limits(self) -> Iterator[str]:
-        """What cannot be known from what was read, in sentences; complete after `findings`."""
+        """What the file cannot show, in sentences; complete after `findings`."""
         trailer = self.trailer
         if self.redacted:
             yield (
-                f"{self.redacted:,} redacted: whether these were changed cannot be known;"
-                f" the hashes of {self.held:,} are covered by the record that follows"
+                f"{self.redacted:,} redacted: cannot tell whether these were changed;"
+                f" the hashes of {self.covered:,} are covered by the next record"
             )
         if trailer is None:
             yield from self._unknown()
@@ -348,77 +310,76 @@ class Exported:
         if trailer.kind == FILTERED:
             yield (
                 f"filtered: {trailer.records:,} of {trailer.total:,} records; gaps are expected,"
-                " and what is between is not covered"
+                " and the records between are not covered"
             )
         if self.noted is None:
-            yield "without --head: whether all of it was written anew cannot be known"
+            yield "without --head: cannot tell whether all of it was rewritten"
 
     def _unknown(self) -> Iterator[str]:
-        """What cannot be known of an export that does not say what is in it."""
-        if self.first > 1:
-            yield f"it begins with record {self.first}: nothing is known of those before"
+        """What an export without a trailer cannot show."""
+        if self._first is not None and self._first.id > 1:
+            yield f"it begins with record {self._first.id}: earlier ones are unknown"
         if self.gaps:
             yield (
-                f"gaps between the numbers: {self.gaps:,}, as in a filtered export; whether records"
-                " were taken out there cannot be known"
+                f"gaps between the numbers: {self.gaps:,}, as in a filtered export; cannot tell"
+                " whether records were removed"
             )
         if self.noted is None:
             yield (
-                "without --head: whether records are missing at the end, or all were written"
-                " anew, cannot be known; nor is there a last line that says whether it is complete,"
-                " as newer exports have"
+                f"{WITHOUT_HEAD}; this older export has no last line that says whether it is"
+                " complete"
             )
 
-    def _look_at(self, line: _Line) -> Iterator[str]:
+    def _check(self, line: _ExportedRecord) -> Iterator[str]:
         record, is_redacted = line.record, line.is_redacted
         last, self.records = self._last, self.records + 1
-        self._digest.update(_digested(record))
+        self._digest.update(_digest_line(record))
         if self._first is None:
-            self._first, self._kind, self.first = record, line.kind, record.id
+            self._first, self._kind = record, line.kind
         elif line.kind != self._kind:
             yield f"is a line of another export ({line.kind or 'an older one'})"
         follows = last is not None and record.id == last.id + 1
-        is_whole = holds(record)
-        if is_redacted and not is_whole:
+        is_intact = holds(record)
+        if is_redacted and not is_intact:
             self.redacted += 1
             if not record.url.endswith("?…"):
-                yield "is marked as redacted, and nothing is left out"
-        elif not is_whole:
+                yield "is marked as redacted, but nothing is left out"
+        elif not is_intact:
             yield "was changed"
         if record.id == 1 and record.previous != GENESIS:
-            yield "is the first, and follows another"
+            yield "is the first record, but has a previous hash"
         if last is not None and record.id <= last.id:
-            yield f"stands behind record {last.id}"
+            yield f"comes after record {last.id}"
         elif last is not None and not follows:
             self.gaps += 1
-            if self._kind == WHOLE:
+            if self._kind == COMPLETE:
                 is_one = record.id == last.id + 2
                 which = f"{last.id + 1} is" if is_one else f"{last.id + 1} to {record.id - 1} are"
                 yield f"record{'' if is_one else 's'} {which} missing before it"
         elif last is not None and record.previous != last.hash:
             yield f"does not follow record {last.id} as it is here"
-        elif last is not None and last.is_redacted and is_whole:
-            self.held += 1
+        elif last is not None and last.is_redacted and is_intact:
+            self.covered += 1
         yield from self._compare(record)
-        self._last = _Last(record.id, record.hash, is_redacted and not is_whole)
+        self._last = _Previous(record.id, record.hash, is_redacted and not is_intact)
 
     def _compare(self, record: Record) -> Iterator[str]:
-        """The head that was noted is the hash of one record, and what the next one follows."""
+        """The noted head is the hash of one record, and the previous hash of the next."""
         if self.noted is None:
             return
         for number, digest in ((record.id, record.hash), (record.id - 1, record.previous)):
             if number == self.noted.number and not self._has_noted:
                 self._has_noted = True
                 if digest != self.noted.hash:
-                    yield f"has another hash for record {number} than was noted"
+                    yield f"the hash of record {number} differs from the noted head"
 
 
-def _read(line: bytes) -> _Line | Trailer:
-    """The record in a line, or what the last line says."""
+def _read(line: bytes) -> _ExportedRecord | Trailer:
+    """The record in a line, or the trailer."""
     if len(line) > MAX_LINE:
         raise ValueError("too long")
     try:
-        values = json.loads(line.decode("utf-8-sig"), object_pairs_hook=_once)
+        values = json.loads(line.decode("utf-8-sig"), object_pairs_hook=_unique)
     except UnicodeDecodeError:
         raise ValueError("not UTF-8") from None
     except json.JSONDecodeError:
@@ -426,22 +387,22 @@ def _read(line: bytes) -> _Line | Trailer:
     if isinstance(values, dict) and "export" in values and "id" not in values:
         return Trailer.from_dict(values)
     if not isinstance(values, dict) or not values.keys() >= _RECORD:
-        raise ValueError("something is missing")
-    # Nothing covers what is beyond the record: nobody is to take it for a part of it.
+        raise ValueError("a member is missing")
+    # No hash covers more members: they must not pass for a part of the record.
     for name in values.keys() - _RECORD - {"redacted", "export"}:
-        raise ValueError(f"nothing covers {printable(name[:100])!r}")
+        raise ValueError(f"unknown member {printable(name[:100])!r}, covered by no hash")
     kind = values.get("export")
-    if kind not in (None, WHOLE, FILTERED):
-        raise ValueError("of an unknown kind of export")
+    if kind not in (None, COMPLETE, FILTERED):
+        raise ValueError("unknown kind of export")
     record = Record.from_dict(values)
     if record.id < 1:
-        raise ValueError("its number is none")
-    return _Line(record, values.get("redacted") is True, kind)
+        raise ValueError("its number is below 1")
+    return _ExportedRecord(record, values.get("redacted") is True, kind)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; what is in it twice is read by some as the one, by some as the other."""
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise ValueError("something is in it twice")
-    return made
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; with a duplicate member, readers would disagree about it."""
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("a member is in it twice")
+    return members

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
@@ -11,7 +11,7 @@ import msgspec
 
 from manners._text import to_bytes
 from manners.cache.site import Site
-from manners.evidence.chain import Link, canonical
+from manners.evidence.chain import ChainLink, Head, canonical
 from manners.retrieval.profiles import Profile
 from manners.robots.policy import Policy
 from manners.robots.verdict import Reason, Verdict
@@ -21,18 +21,18 @@ Type = Literal["robots_allowed", "blocked_by_robots", "blocked_by_exclusion"]
 TYPES: tuple[Type, ...] = ("robots_allowed", "blocked_by_robots", "blocked_by_exclusion")
 
 _encode = msgspec.json.encode
-"""For a str this is what RFC 8785 asks for, at a tenth of the time."""
+"""Writes a str as RFC 8785 does, ten times as fast."""
 
 
 class Snapshot(NamedTuple):
-    """A robots.txt as it was received, decompressed; stored once for each content."""
+    """A robots.txt as it was received, decompressed; stored once for each SHA-256."""
 
     sha256: str
     body: bytes
 
 
 class Draft(NamedTuple):
-    """A record that is not in the chain yet, as it will be stored."""
+    """A record before it is in the chain, as it will be stored."""
 
     type: Type
     content: str
@@ -50,18 +50,18 @@ class Record:
     """A record in the chain of a store."""
 
     id: int
-    """Its number, counted from 1 in each store."""
+    """Its number, counted from 1."""
     type: str
     content: Mapping[str, Any]
     """What was decided: `allowed`, `matchedRule`, `crawlDelay`, `timestamp`."""
     metadata: Mapping[str, Any]
-    """About what, and on which grounds: `url`, `agent`, `reason`, `line`, `snapshot`, and more."""
+    """About what, and why: `url`, `agent`, `reason`, `line`, `snapshot`, and more."""
     hash: str
     previous: str = ""
-    """The hash of the record before it, where that is known."""
+    """The hash of the record before it; empty if that is missing."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as plain values, ready for JSON: what an exported file has line by line."""
+        """The record as plain values, ready for JSON: one line of an exported file."""
         return {
             "id": self.id,
             "type": self.type,
@@ -73,9 +73,9 @@ class Record:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Record":
-        """The record that `to_dict` wrote; what is none is a ValueError."""
+        """The record that `to_dict` wrote; ValueError if it is not one."""
         try:
-            made = cls(
+            record = cls(
                 values["id"],
                 values["type"],
                 values["content"],
@@ -86,24 +86,24 @@ class Record:
         except (KeyError, TypeError, AttributeError):
             raise ValueError("not a record") from None
         is_record = (
-            type(made.id) is int
-            and all(isinstance(each, str) for each in (made.type, made.hash, made.previous))
-            and isinstance(made.content, dict)
-            and isinstance(made.metadata, dict)
+            type(record.id) is int
+            and all(isinstance(text, str) for text in (record.type, record.hash, record.previous))
+            and isinstance(record.content, dict)
+            and isinstance(record.metadata, dict)
         )
         if not is_record:
             raise ValueError("not a record")
-        return made
+        return record
 
     @property
-    def link(self) -> Link:
+    def link(self) -> ChainLink:
         """The record as the chain sees it."""
         content, metadata = canonical(dict(self.content)), canonical(dict(self.metadata))
-        return Link(self.id, self.type, content, metadata, self.hash)
+        return ChainLink(self.id, self.type, content, metadata, self.hash)
 
     @property
     def url(self) -> str:
-        """What was decided about."""
+        """The URL that was decided about."""
         return str(self.metadata.get("url", ""))
 
     def __str__(self) -> str:
@@ -111,24 +111,36 @@ class Record:
         return f"{self.id} {allowed} {self.url} ({self.metadata.get('reason')})"
 
 
-class _Words(NamedTuple):
-    """The beginnings of a record's two texts, which are the same wherever the same decided."""
+class EvidenceView(NamedTuple):
+    """Records of a store, and the chain they belong to."""
+
+    start: Head
+    """Where the chain begins: after the last pruned record."""
+    head: Head
+    total: int
+    """How many records the store has."""
+    records: Iterator[Record]
+    """Those that the filter chose."""
+
+
+class _Prefix(NamedTuple):
+    """The beginning of a record's two texts, the same for all URLs that one rule decides."""
 
     type: Type
     content: str
-    """Up to the timestamp, which comes last."""
+    """Up to the timestamp, which is its last member."""
     metadata: str
-    """Up to the URL; behind it comes only the header that was sent."""
+    """Up to the URL; only the header that was sent comes after it."""
 
 
-def _written(verdict: Verdict | Callable[[], Verdict]) -> Verdict:
+def _resolve(verdict: Verdict | Callable[[], Verdict]) -> Verdict:
     return verdict if isinstance(verdict, Verdict) else verdict()
 
 
 class _Grounds:
-    """What decisions about one site rest on, and what was said about it so far."""
+    """The grounds of decisions about one site, and the prefixes written for it so far."""
 
-    __slots__ = ("is_plain", "outcome", "site", "snapshot", "words")
+    __slots__ = ("is_plain", "outcome", "prefixes", "site", "snapshot")
 
     def __init__(self, site: Site, outcome: dict[str, Any], snapshot: Snapshot | None) -> None:
         self.site, self.outcome, self.snapshot = site, outcome, snapshot
@@ -139,19 +151,19 @@ class _Grounds:
             and not robots.dialect.own_server_only
             and not robots.too_many_rules
         )
-        """Whether the rules of the file decide, and nothing else."""
-        self.words: dict[tuple[object, ...], _Words] = {}
+        """Whether only the rules of the file decide."""
+        self.prefixes: dict[tuple[object, ...], _Prefix] = {}
 
 
-_SITES = 128
-"""Sites of which it is remembered what decisions rest on: each is held with its whole file."""
-_WORDS = 1_000
-"""Ways to say it that are remembered for each."""
+_MAX_SITES = 128
+"""Sites to remember: each with its parsed file."""
+_MAX_PREFIXES = 1_000
+"""Prefixes to remember for each site."""
 
 
 @dataclass(slots=True)
 class Clerk:
-    """Writes down decisions for one agent; what is the same for many is worked out once."""
+    """Writes records for one agent; what many records share is worked out once."""
 
     agent: str
     profile: Profile
@@ -160,14 +172,14 @@ class Clerk:
     include: tuple[str, ...] = ()
     redact_query: bool = False
     user_agent: str | None = None
-    """The header that is sent; None where that is not known."""
+    """The `User-Agent` header that is sent; None if unknown."""
     _known: dict[str, _Grounds] = field(default_factory=dict)
     _second: tuple[int, str] = (-1, "")
-    _filed: str = ""
+    _indexed_agent: str = ""
     _end: str = "}"
 
     def __post_init__(self) -> None:
-        self._filed = filed_agent(_clean(self.agent))
+        self._indexed_agent = indexed_agent(_clean(self.agent))
         if self.user_agent is not None:
             sent = _encode(_clean(self.user_agent)).decode()
             self._end = f',"userAgent":{sent}}}'
@@ -179,63 +191,63 @@ class Clerk:
         site: Site | None,
         now: float,
         policy: Policy | None = None,
+        *,
+        host_name: str = "",
     ) -> Draft:
-        """The record of a decision that was made just now.
+        """The record of a decision that was made just now; `host_name` is the URL's, if known.
 
-        With the agent's policy, which decided, the verdict need not be written out where one that
-        rests on the same rule was before.
+        With the agent's `policy`, a verdict is needed only for the first URL that a rule decides.
         """
         at = int(now * 1000)
         grounds = None
         if site is not None:
             grounds = self._known.get(site.outcome.url)
             if grounds is None or grounds.site is not site:
-                grounds = self._look_at(site, grounds)
+                grounds = self._examine(site, grounds)
         is_redacted = self.redact_query and "?" in url
-        words = self._words(url, verdict, grounds, is_redacted, policy)
+        prefix = self._prefix(url, verdict, grounds, is_redacted, policy)
         shown = _encode(_clean(without_query(url) if is_redacted else url)).decode()
         return Draft(
-            words.type,
-            f'{words.content}"{self._stamp(at)}"}}',
-            f"{words.metadata}{shown}{self._end}",
-            host(url),
-            self._filed,
+            prefix.type,
+            f'{prefix.content}"{self._stamp(at)}"}}',
+            f"{prefix.metadata}{shown}{self._end}",
+            host_name or host(url),
+            self._indexed_agent,
             at,
             grounds.snapshot if grounds is not None else None,
         )
 
-    def _words(
+    def _prefix(
         self,
         url: str,
         verdict: Verdict | Callable[[], Verdict],
         grounds: _Grounds | None,
         is_redacted: bool,
         policy: Policy | None,
-    ) -> _Words:
+    ) -> _Prefix:
         if grounds is None:
-            return self._put(_written(verdict), None, is_redacted)
-        # Where the rules alone decide, the number of the rule says it all: what is left is
-        # /robots.txt itself, however it is escaped.
+            return self._compose(_resolve(verdict), None, is_redacted)
+        # Where only rules decide, the number of the rule is the key. /robots.txt itself, however it
+        # is escaped, is the exception.
         if policy is not None and grounds.is_plain and "%" not in url and "robots.txt" not in url:
             rule = (policy._decide(url), is_redacted)
-            words = grounds.words.get(rule)
-            if words is None:
-                words = self._put(_written(verdict), grounds, is_redacted)
-                if len(grounds.words) < _WORDS:
-                    grounds.words[rule] = words
-            return words
-        verdict = _written(verdict)
-        # What decided, and how; where no rule did, the reason says it.
+            prefix = grounds.prefixes.get(rule)
+            if prefix is None:
+                prefix = self._compose(_resolve(verdict), grounds, is_redacted)
+                if len(grounds.prefixes) < _MAX_PREFIXES:
+                    grounds.prefixes[rule] = prefix
+            return prefix
+        verdict = _resolve(verdict)
         key = (verdict.reason, verdict.rule, verdict.allowed, verdict.agent, is_redacted)
-        words = grounds.words.get(key)
-        if words is None:
-            words = self._put(verdict, grounds, is_redacted)
-            if len(grounds.words) < _WORDS:
-                grounds.words[key] = words
-        return words
+        prefix = grounds.prefixes.get(key)
+        if prefix is None:
+            prefix = self._compose(verdict, grounds, is_redacted)
+            if len(grounds.prefixes) < _MAX_PREFIXES:
+                grounds.prefixes[key] = prefix
+        return prefix
 
-    def _put(self, verdict: Verdict, grounds: _Grounds | None, is_redacted: bool) -> _Words:
-        """The beginning of what is said about a decision: all but when, and about which URL."""
+    def _compose(self, verdict: Verdict, grounds: _Grounds | None, is_redacted: bool) -> _Prefix:
+        """The prefix of a record: all but the time, the URL and the header that was sent."""
         rule, matched = verdict.rule, matched_rule(verdict)
         metadata: dict[str, Any] = {
             "allowed": verdict.allowed,
@@ -257,30 +269,32 @@ class Clerk:
         if verdict.reason is Reason.EXCLUDED and rule is not None:
             listed = rule.text.startswith("exclude: ")
             metadata["exclusion"] = (
-                {"exclude": _clean(rule.pattern)} if listed else {"include": list(self.include)}
+                {"exclude": _clean(rule.pattern)}
+                if listed
+                else {"include": [_clean(pattern) for pattern in self.include]}
             )
         if grounds is not None:
             metadata["outcome"] = grounds.outcome
             metadata["confidence"] = grounds.site.outcome.confidence
             metadata["snapshot"] = grounds.snapshot.sha256 if grounds.snapshot else None
         content = {name: metadata[name] for name in ("allowed", "matchedRule", "crawlDelay")}
-        # By RFC 8785 keys are sorted: "timestamp" comes last, and so do "url" and "userAgent". They
-        # are put in later.
-        return _Words(
+        # RFC 8785 sorts the keys: "timestamp" comes last, as do "url" and "userAgent". These are
+        # added later.
+        return _Prefix(
             type_of(verdict.allowed, verdict.reason),
             canonical(content)[:-1] + ',"timestamp":',
             canonical(metadata)[:-1] + ',"url":',
         )
 
-    def _look_at(self, site: Site, before: _Grounds | None) -> _Grounds:
-        """What is the same for every URL of a site; it is looked at again when its age changes."""
+    def _examine(self, site: Site, before: _Grounds | None) -> _Grounds:
+        """The grounds that all URLs of a site share; a new `site` comes when its age changes."""
         entry, outcome = site.entry, site.outcome
         snapshot = None
-        # A site that cannot be reached may have a copy that does not decide: it is no ground then.
+        # An unreachable site may have a copy that did not decide: then it is not evidence.
         if entry is not None and entry.body is not None and (outcome.is_plain or outcome.copy):
             snapshot = before.snapshot if before and before.site.entry is entry else None
             snapshot = snapshot or Snapshot(hashlib.sha256(entry.body).hexdigest(), entry.body)
-        said = {
+        recorded = {
             "availability": outcome.availability.value,
             "note": _clean(outcome.note),
             "status": outcome.status,
@@ -292,10 +306,10 @@ class Clerk:
             "copy": outcome.copy,
             "unreachable": self.profile.unreachable,
         }
-        if len(self._known) >= _SITES and before is None:
+        if len(self._known) >= _MAX_SITES and before is None:
             del self._known[next(iter(self._known))]
-        made = self._known[outcome.url] = _Grounds(site, said, snapshot)
-        return made
+        grounds = self._known[outcome.url] = _Grounds(site, recorded, snapshot)
+        return grounds
 
     def _stamp(self, at: int) -> str:
         second, text = self._second
@@ -306,29 +320,29 @@ class Clerk:
 
 
 def engine() -> str:
-    """What decides: this package, and its version."""
+    """What decided: this package, and its version."""
     from importlib.metadata import version
 
     return f"manners {version('manners')}"
 
 
-def filed_agent(agent: str) -> str:
-    r"""An agent as it is searched for: PostgreSQL keeps no NUL.
+def indexed_agent(agent: str) -> str:
+    r"""An agent as the index has it: PostgreSQL cannot store NUL.
 
-    >>> filed_agent("MyBot\0")
+    >>> indexed_agent("MyBot\0")
     'MyBot�'
     """
     return agent.replace("\0", "\ufffd")
 
 
 def stamp(at: int) -> str:
-    """A time in milliseconds since the epoch as ISO 8601 writes it.
+    """A time in milliseconds since the epoch, in ISO 8601.
 
     >>> stamp(1_704_067_200_000)
     '2024-01-01T00:00:00.000Z'
     """
-    made = datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
-    return made.replace("+00:00", "Z")
+    text = datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds")
+    return text.replace("+00:00", "Z")
 
 
 def type_of(allowed: bool, reason: str) -> Type:
@@ -343,7 +357,7 @@ def type_of(allowed: bool, reason: str) -> Type:
 
 
 def matched_rule(verdict: Verdict) -> str | None:
-    """The deciding rule as people write it; its line stands in the snapshot."""
+    """The deciding rule as people write it; the snapshot has its line."""
     rule = verdict.rule
     if rule is None:
         return None
@@ -353,14 +367,14 @@ def matched_rule(verdict: Verdict) -> str | None:
 
 
 def _clean(text: str) -> str:
-    """Text that JSON can hold: bytes that are no UTF-8 are replaced."""
+    """Text that JSON can hold: bytes that are not UTF-8 are replaced."""
     if text.isascii():
         return text
     return to_bytes(text).decode("utf-8", "replace")
 
 
 def without_query(url: str) -> str:
-    """A URL whose query is nobody's business.
+    """A URL without its query.
 
     >>> without_query("https://example.com/a?token=1")
     'https://example.com/a?…'
@@ -370,7 +384,7 @@ def without_query(url: str) -> str:
 
 
 def parse(content: str, metadata: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The two texts of a stored record as values; what cannot be read is empty."""
+    """The two texts of a stored record as values; an invalid text is empty."""
     return _parsed(content), _parsed(metadata)
 
 

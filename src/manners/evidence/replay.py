@@ -1,9 +1,11 @@
-"""Replay: every decision made again, from what its record says it rests on. Quiet."""
+"""Replay: every decision made again, from the grounds its record names. Quiet."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from manners.cache.site import Site, decided, parsed
+from manners.cache.site import Site, interpret, parse_body
 from manners.errors import MannersError
 from manners.evidence.record import Record, matched_rule, type_of
 from manners.exclusions import Exclusions
@@ -15,11 +17,11 @@ from manners.robots.policy import parse
 from manners.robots.verdict import Reason, Verdict
 
 _PARSED = 128
-"""Files that are kept parsed: the records of one site mostly follow each other."""
+"""Parsed files to keep: the records of one site mostly follow each other."""
 
 
 class Difference(NamedTuple):
-    """A record that does not come out as it says."""
+    """A record whose decision comes out differently."""
 
     id: int
     url: str
@@ -27,50 +29,83 @@ class Difference(NamedTuple):
     recorded: dict[str, Any]
     replayed: dict[str, Any]
     engine: str
-    """The version that decided then, where it is not the one that decides now."""
+    """The version that decided then, if it is not the one that decides now."""
 
     def __str__(self) -> str:
-        said = f"record {self.id}: {self.url}: {self.problem}"
-        return f"{said} (decided by {self.engine})" if self.engine else said
+        text = f"record {self.id}: {self.url}: {self.problem}"
+        return f"{text} (decided by {self.engine})" if self.engine else text
+
+
+@dataclass(slots=True)
+class ReplayCounts:
+    """How many records were decided again, and with which result."""
+
+    types: Counter[str] = field(default_factory=Counter)
+    different: int = 0
+    undecided: int = 0
+    """Those that cannot be decided again."""
+    other_version: int = 0
+    """Differences to another version."""
+
+    def add(self, record: Record, difference: Difference | None) -> None:
+        """Count the result for a record."""
+        self.types[record.type] += 1
+        if difference is not None:
+            self.undecided += not difference.replayed
+            self.different += bool(difference.replayed)
+            self.other_version += bool(difference.engine)
 
 
 class Replay:
     """Decides records again; `snapshot` looks up a robots.txt by its SHA-256.
 
-    `engine` is the version of this package: what another version decided otherwise is told as such.
+    `engine` is the version of this package: a difference to another version names that version.
     """
 
     def __init__(self, snapshot: Callable[[str], bytes | None], engine: str) -> None:
         self._snapshot, self._engine = snapshot, engine
         self._sites: dict[tuple[object, ...], Site] = {}
+        self.counts = ReplayCounts()
 
     def again(self, record: Record) -> Difference | None:
-        """The difference to what was recorded; None when the same comes out."""
+        """The difference to the recorded decision; None if it is the same."""
+        difference = self._compare(record)
+        self.counts.add(record, difference)
+        return difference
+
+    def _compare(self, record: Record) -> Difference | None:
         try:
             _check(record)
             now = self._decide(record)
-        except (KeyError, TypeError, ValueError, AttributeError, MannersError) as error:
+            then = {name: _as_written(record.metadata.get(name)) for name in now}
+        except (
+            KeyError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            OverflowError,
+            MannersError,
+        ) as error:
             return self._difference(record, f"cannot be decided again: {error}", {})
-        then = {name: record.metadata.get(name) for name in now}
         if then == now:
             return None
         was, allowed = bool(then["allowed"]), now["allowed"]
         if record.metadata.get("redacted"):
             return None if was == allowed else self._redacted(record)
         if was != allowed:
-            problem = f"was {_word(was)}, and is {_word(allowed)}"
+            problem = f"was {_word(was)}, now {_word(allowed)}"
         elif (then["reason"], then["line"]) != (now["reason"], now["line"]):
             problem = (
-                f"rested on {then['reason']}, line {then['line']}, and rests on {now['reason']},"
+                f"was decided by {then['reason']}, line {then['line']}, now by {now['reason']},"
                 f" line {now['line']}"
             )
         else:
             names = [name for name in now if then[name] != now[name]]
-            problem = f"has another {' and another '.join(names)} than comes out"
+            problem = f"comes out with a different {' and '.join(names)}"
         return self._difference(record, problem, now)
 
     def _redacted(self, record: Record) -> Difference:
-        return self._difference(record, "its query is not recorded, and may have decided", {})
+        return self._difference(record, "its query is not recorded, and may have been decisive", {})
 
     def _difference(self, record: Record, problem: str, now: dict[str, Any]) -> Difference:
         names = now or ("allowed", "reason", "line")
@@ -81,34 +116,34 @@ class Replay:
         )
 
     def _decide(self, record: Record) -> dict[str, Any]:
-        said = record.metadata
-        reason, url = Reason(said["reason"]), said["url"].partition("?…")[0]
+        metadata = record.metadata
+        reason, url = Reason(metadata["reason"]), metadata["url"].partition("?…")[0]
         if reason is Reason.NOT_RESPECTED:  # the user's choice, then as now
-            return _said(Verdict(True, reason))
+            return _recorded(Verdict(True, reason))
         if reason is Reason.EXCLUDED:
-            rules = said["exclusion"]
+            rules = metadata["exclusion"]
             exclude = [rules["exclude"]] if "exclude" in rules else []
             rule = Exclusions(exclude, rules.get("include", ())).excludes(url)
-            return _said(Verdict(rule is None, reason, rule))
-        return _said(self._site(said).check(url, said["agent"]))
+            return _recorded(Verdict(rule is None, reason, rule))
+        return _recorded(self._site(metadata).check(url, metadata["agent"]))
 
-    def _site(self, said: Any) -> Site:
-        grounds = said["outcome"]
+    def _site(self, metadata: Any) -> Site:
+        grounds = metadata["outcome"]
         key = (
-            *(said["snapshot"], said["dialect"], said["profile"], grounds["url"]),
+            *(metadata["snapshot"], metadata["dialect"], metadata["profile"], grounds["url"]),
             *(grounds[name] for name in _DECISIVE),
         )
         site = self._sites.get(key)
         if site is None:
-            site = self._made(said, grounds)
+            site = self._rebuild(metadata, grounds)
             if len(self._sites) >= _PARSED:
                 del self._sites[next(iter(self._sites))]
             self._sites[key] = site
         return site
 
-    def _made(self, said: Any, grounds: Any) -> Site:
-        dialect = dialects.get(said["dialect"])
-        profile = profiles.get(said["profile"]).but(unreachable=grounds["unreachable"])
+    def _rebuild(self, metadata: Any, grounds: Any) -> Site:
+        dialect = dialects.get(metadata["dialect"])
+        profile = profiles.get(metadata["profile"]).but(unreachable=grounds["unreachable"])
         outcome = Outcome(
             Availability(grounds["availability"]),
             grounds["note"],
@@ -118,27 +153,27 @@ class Replay:
         )
         nothing = parse(b"", dialect, grounds["url"])
         robots = nothing
-        if said["snapshot"] is not None:
-            body = self._snapshot(said["snapshot"])
+        if metadata["snapshot"] is not None:
+            body = self._snapshot(metadata["snapshot"])
             if body is None:
-                raise ValueError(f"the robots.txt {said['snapshot']} is missing")
-            robots = parsed(body, grounds["charset"], dialect, grounds["url"], profile)
-        return decided(outcome, profile, robots, nothing, None)
+                raise ValueError(f"the robots.txt {metadata['snapshot']} is missing")
+            robots = parse_body(body, grounds["charset"], dialect, grounds["url"], profile)
+        return interpret(outcome, profile, robots, nothing, None)
 
 
-def lines_of(said: Mapping[str, Any], body: bytes) -> Iterator[Line]:
-    """The lines of a robots.txt as they were read when it decided; `said` is the record's metadata.
+def lines_of(metadata: Mapping[str, Any], body: bytes) -> Iterator[Line]:
+    """The lines of a robots.txt as the engine read them, by the metadata of a record.
 
-    What somebody changed until it cannot be read has none.
+    Metadata that was changed and cannot be read has none.
     """
     try:
-        outcome = said["outcome"]
-        robots = parsed(
+        outcome = metadata["outcome"]
+        robots = parse_body(
             body,
             outcome["charset"],
-            dialects.get(said["dialect"]),
+            dialects.get(metadata["dialect"]),
             outcome["url"],
-            profiles.get(said["profile"]),
+            profiles.get(metadata["profile"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError, MannersError):
         return
@@ -149,16 +184,16 @@ _DECISIVE = ("availability", "charset", "complete", "copy", "unreachable")
 
 
 def _check(record: Record) -> None:
-    """The same is said in several places: whoever changes one of them is found out."""
+    """Compare what a record says in several places: they agree, unless one was changed."""
     content, metadata = record.content, record.metadata
     if any(content[name] != metadata[name] for name in ("allowed", "matchedRule", "crawlDelay")):
-        raise ValueError("its two parts contradict each other")
+        raise ValueError("its content and its metadata disagree")
     if record.type != type_of(metadata["allowed"], metadata["reason"]):
-        raise ValueError("its type contradicts what it says")
+        raise ValueError("its type and its metadata disagree")
 
 
-def _said(verdict: Verdict) -> dict[str, Any]:
-    """What a record says about a verdict, by the names it has there."""
+def _recorded(verdict: Verdict) -> dict[str, Any]:
+    """A verdict by the names that a record has for it."""
     return {
         "allowed": verdict.allowed,
         "reason": verdict.reason.value,
@@ -166,6 +201,11 @@ def _said(verdict: Verdict) -> dict[str, Any]:
         "matchedRule": matched_rule(verdict),
         "crawlDelay": verdict.crawl_delay,
     }
+
+
+def _as_written(value: Any) -> Any:
+    """A recorded value as it was decided: a large number is read as an integer, and was none."""
+    return float(value) if type(value) is int and abs(value) >= 2**53 else value
 
 
 def _word(allowed: bool) -> str:

@@ -1,1 +1,1 @@
-"""The network: what is sent, what comes back, and where a request may go."""
+"""The network: requests, replies, and which addresses a request may go to."""

@@ -1,9 +1,9 @@
 """The guard: which addresses a request may go to.
 
-Whoever can name a URL could otherwise make this program ask for things that only it can reach: the
-machine itself, its network, the metadata service of its cloud. Names are looked up once; every
-address of the answer is judged; and the connection goes to an address that was judged. IP literals
-take the same way, however they are written.
+Otherwise, anyone who can supply a URL could make this program request what only it can reach: the
+machine itself, its network, the metadata service of its cloud (SSRF). Names are looked up once,
+every address found is judged, and the connection goes to a judged address. IP literals are judged
+the same, however they are written.
 """
 
 import re
@@ -20,7 +20,7 @@ REFUSED = tuple(
         "169.254.0.0/16",  # link-local (RFC 3927), and the metadata services of clouds
         "172.16.0.0/12",  # private (RFC 1918)
         "192.0.0.0/24",  # protocol assignments (RFC 6890)
-        "192.88.99.0/24",  # the relay of 6to4 that is nearest (RFC 7526: deprecated)
+        "192.88.99.0/24",  # the nearest 6to4 relay (RFC 7526: deprecated)
         "192.168.0.0/16",  # private (RFC 1918)
         "198.18.0.0/15",  # benchmarks (RFC 2544)
         "224.0.0.0/4",  # multicast (RFC 5771)
@@ -52,19 +52,19 @@ _EMBEDDINGS = {
         "64:ff9b::/96",  # IPv4 behind a translator (RFC 6052)
     )
 }
-"""Prefixes of 96 bits behind which there are the 32 of an IPv4 address."""
+"""Prefixes of 96 bits before the 32 bits of an IPv4 address."""
 _ISATAP = (0x0000_5EFE, 0x0200_5EFE)
-"""What is before the IPv4 address of an ISATAP interface, whatever its network (RFC 5214)."""
+"""The bits before the IPv4 address of an ISATAP interface, in any network (RFC 5214)."""
 _NUMBER = re.compile(r"0[xX][0-9a-fA-F]*|[0-9]+").fullmatch
-_NO_SUCH_NUMBER = 1 << 40  # more than any part of an address may be
+_TOO_LARGE = 1 << 40  # more than any part of an address may be
 
 
 def refuses(host: str) -> bool:
-    """Whether what is written in a URL is reason enough, before anything is looked up.
+    """Whether the host in a URL is refused, before anything is looked up.
 
-    This machine's name is refused, and so are numbers that another reader, such as a proxy, may
-    take for another address: `010.0.0.1` is 8.0.0.1 for some and 10.0.0.1 for others. No
-    top-level domain is a number.
+    `localhost` is refused, and so are numbers that another program, such as a proxy, may read as
+    another address: `010.0.0.1` is 8.0.0.1 for some and 10.0.0.1 for others. No top-level domain is
+    a number.
 
     >>> refuses("127.1"), refuses("localhost."), refuses("example.com"), refuses("8.8.8.8")
     (True, True, False, False)
@@ -78,7 +78,7 @@ def refuses(host: str) -> bool:
 
 
 def is_refused(address: IPv4Address | IPv6Address) -> bool:
-    """Whether an address is out of bounds, also when it is an IPv4 address inside an IPv6 one.
+    """Whether an address is refused, even as an IPv4 address inside an IPv6 one.
 
     >>> is_refused(ip_address("::ffff:10.0.0.1")), is_refused(ip_address("93.184.215.14"))
     (True, False)
@@ -89,7 +89,7 @@ def is_refused(address: IPv4Address | IPv6Address) -> bool:
 
 
 def _inner(address: IPv4Address | IPv6Address) -> Iterator[IPv4Address]:
-    """The IPv4 addresses that packets to an IPv6 address may end up at."""
+    """The IPv4 addresses that packets to an IPv6 address may reach."""
     if isinstance(address, IPv4Address):
         return
     bits = int(address)
@@ -100,10 +100,10 @@ def _inner(address: IPv4Address | IPv6Address) -> Iterator[IPv4Address]:
 
 
 def literal(host: str) -> IPv4Address | IPv6Address | None:
-    """The address that a host is, however it is written; None when it is a name.
+    """The address in a host, however it is written; None when the host is a name.
 
     As browsers and the C library read them: one to four numbers, decimal, octal or hexadecimal,
-    the last one filling what is left.
+    the last one filling the remaining bytes.
 
     >>> literal("0x7f.1"), literal("2130706433"), literal("[::1]"), literal("example.com")
     (IPv4Address('127.0.0.1'), IPv4Address('127.0.0.1'), IPv6Address('::1'), None)
@@ -127,8 +127,8 @@ def literal(host: str) -> IPv4Address | IPv6Address | None:
 
 def _number(text: str) -> int:
     base = 16 if text[:2] in ("0x", "0X") else 8 if text[0] == "0" else 10
-    digits = text[2 if base == 16 else 0 :].lstrip("0") or "0"  # any number of zeros may lead
+    digits = text[2 if base == 16 else 0 :].lstrip("0") or "0"  # with any number of leading zeros
     try:
-        return int(digits, base) if len(digits) < 16 else _NO_SUCH_NUMBER
+        return int(digits, base) if len(digits) < 16 else _TOO_LARGE
     except ValueError:  # an 8 or a 9 in an octal number
-        return _NO_SUCH_NUMBER
+        return _TOO_LARGE

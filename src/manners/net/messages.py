@@ -1,4 +1,4 @@
-"""Requests and replies as values: what the layers above decide about, without a socket."""
+"""Requests and replies as values, so that the layers above need no socket."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
@@ -8,7 +8,7 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Get(NamedTuple):
-    """One request, with everything that bounds it.
+    """One request, with its limits.
 
     >>> Get("https://example.com/robots.txt").total
     10.0
@@ -17,22 +17,22 @@ class Get(NamedTuple):
     url: str
     headers: Mapping[str, str] = _NONE
     max_bytes: int = 1_048_576
-    """How much of the body is read, after decompression."""
+    """Limit of the body, after decompression."""
     connect: float = 2.0
-    """Seconds for one attempt to connect."""
+    """Timeout of one attempt to connect, in seconds."""
     read: float = 3.0
-    """Seconds without a byte."""
+    """Timeout between two bytes."""
     total: float = 10.0
-    """Seconds in all: look-up, connection, reply and body."""
+    """Timeout of everything: lookup, connection, reply and body."""
     method: str = "GET"
     any_status: bool = False
-    """The body is read whatever the status says; else only that of a success."""
+    """Read the body of every status; otherwise only of a success."""
     fresh: bool = False
-    """On a new connection: one that was kept open turned out to be closed."""
+    """Use a new connection, because one that was kept open turned out to be closed."""
 
 
 class Response(NamedTuple):
-    """What a server answered. Header names are in lower case.
+    """The reply of a server. Header names are in lower case.
 
     >>> Response(404).status
     404
@@ -42,28 +42,28 @@ class Response(NamedTuple):
     headers: Mapping[str, str] = _NONE
     body: bytes = b""
     complete: bool = True
-    """False when the body is longer than what was asked for."""
+    """False when the body is larger than the limit."""
     seconds: float = 0.0
     """How long it took."""
 
 
 class Unreachable(NamedTuple):
-    """No answer, and why.
+    """No reply, and why.
 
     >>> Unreachable("timeout").cause
     'timeout'
     """
 
     cause: str
-    """In a few words of ours, never in the server's."""
+    """In a few words of ours, never the server's."""
     seconds: float = 0.0
     is_stale: bool = False
-    """True when the request went to a connection that was kept open, and that the server had given
-    up meanwhile: it says nothing about the site, and may be sent again, on a fresh one."""
+    """True when the request went to a kept-alive connection that the server had closed meanwhile:
+    that says nothing about the site, and the request may be sent again on a fresh one."""
     is_unsent: bool = False
-    """True when the request did not leave, because its turn was over before it could."""
+    """True when the request was not sent, because its turn was over."""
     detail: str = ""
-    """More about the cause, where there is more to say; never in the server's words either."""
+    """More about the cause, if there is more to say; not the server's words either."""
 
     @property
     def full(self) -> str:
@@ -80,17 +80,17 @@ TLS = "TLS error"
 
 
 def advice(cause: str) -> str:
-    """What can be done about a failure; empty where nothing can.
+    """What to do about a failure; empty if there is nothing to do.
 
     >>> advice("refused address")
-    'a private or local address: allow_private lets it be asked'
+    'private or local address; set allow_private to request it'
     """
     if cause == REFUSED:
-        return "a private or local address: allow_private lets it be asked"
+        return "private or local address; set allow_private to request it"
     if cause.startswith(f"{TLS}: certificate not trusted"):
-        return "name its authority in ca_file, or fix the site"
+        return "set ca_file to its authority, or fix the site"
     return ""
 
 
 Send = Callable[[Get], Awaitable[Response | Unreachable]]
-"""Sends a request. Everything that can go wrong on the way is a value, not an exception."""
+"""Sends a request. Failures are values, not exceptions."""

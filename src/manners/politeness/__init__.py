@@ -1,1 +1,1 @@
-"""Politeness: how fast a host may be asked, and by how many at a time."""
+"""Politeness: how often requests go to a host, and how many at a time."""

@@ -1,4 +1,4 @@
-"""How much a crawl may fetch, and for how long. Quiet: the time is an argument."""
+"""Limits of pages and running time. Quiet: the time is an argument."""
 
 import math
 from collections.abc import Callable
@@ -7,10 +7,10 @@ from manners.errors import BudgetExceeded
 
 
 class Budget:
-    """Pages and minutes, reserved before a request and given back when no page came of it.
+    """Limits of pages and minutes; a page is reserved before its request, and may be given back.
 
-    Minutes are running time, from the first page on; `pages_before` and `minutes_before` are what
-    an earlier run has used. `warn` is told once for each when the part `warn_at` of it is used.
+    Minutes are running time, from the first page on; `pages_before` and `minutes_before` were used
+    by an earlier run. `warn` is called once for each limit, when the part `warn_at` of it is used.
 
     >>> budget = Budget(pages=1, minutes=None)
     >>> budget.reserve(now=0.0)
@@ -31,10 +31,10 @@ class Budget:
     ) -> None:
         for name, number in (("minutes", minutes), ("warn_at", warn_at)):
             if number is not None and not math.isfinite(number):
-                raise ValueError(f"{name} is a finite number, not {number}; None is no limit")
+                raise ValueError(f"{name} must be a finite number, not {number}; None is no limit")
         self.pages, self.minutes = pages, minutes
         self.pages_used = pages_before
-        """Pages that were fetched, or are under way."""
+        """Pages fetched or under way."""
         self._minutes_before = minutes_before
         self._seconds, self._seen = 0.0, float("inf")
         self._warn_at, self._warn = warn_at, warn
@@ -43,27 +43,27 @@ class Budget:
     def minutes_used(self, now: float) -> float:
         """Minutes of running time, those of earlier runs included.
 
-        A clock that is set back takes none of them away.
+        Setting the clock back does not reduce them.
         """
         return self._minutes_before + (self._seconds + max(now - self._seen, 0.0)) / 60
 
     def run(self, now: float) -> None:
-        """Let the minutes run, if they do not yet."""
+        """Start the minutes, unless they run already."""
         self._seconds, self._seen = self._seconds + max(now - self._seen, 0.0), now
 
     def reserve(self, now: float) -> None:
-        """Set a page aside, or raise `BudgetExceeded`, which says which limit it was."""
+        """Reserve a page, or raise `BudgetExceeded`, which names the limit."""
         self.run(now)
         minutes = self.minutes_used(now)
         exceeded = self.exceeded(now)
         if exceeded is not None:
             raise exceeded
         self.pages_used += 1
-        self._look("page", self.pages_used, self.pages)
-        self._look("minute", minutes, self.minutes)
+        self._warn_of("page", self.pages_used, self.pages)
+        self._warn_of("minute", minutes, self.minutes)
 
     def exceeded(self, now: float) -> BudgetExceeded | None:
-        """What is used up, if anything is."""
+        """The limit that is reached, if any."""
         if self.seconds_left(now) <= 0:
             return BudgetExceeded("time", _amount(self.minutes or 0, "minute"))
         if self.pages is not None and self.pages_used >= self.pages:
@@ -71,16 +71,16 @@ class Budget:
         return None
 
     def seconds_left(self, now: float) -> float:
-        """How long the rest of the minutes is."""
+        """Seconds until the time limit."""
         if self.minutes is None:
             return math.inf
         return (self.minutes - self.minutes_used(now)) * 60
 
     def give_back(self) -> None:
-        """Return a page that was set aside and not fetched."""
+        """Give back a page that was reserved and not fetched."""
         self.pages_used -= 1
 
-    def _look(self, what: str, used: float, limit: float | None) -> None:
+    def _warn_of(self, what: str, used: float, limit: float | None) -> None:
         if limit is None or what in self._warned or used < self._warn_at * limit:
             return
         self._warned.add(what)

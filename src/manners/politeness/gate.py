@@ -1,17 +1,17 @@
-"""The way to a slot: first come, first served, at the pace of each host.
+"""The gate that every request waits at: first come, first served, at the pace of each host.
 
-Whoever is first in a host's line reserves a start time, waits for it, and takes a slot; only then
-is the next one first. So starts are apart by what the host was promised, also when slots were
-scarce meanwhile, and no host's line stands in another's way.
+Each host has a lane. The first in a lane reserves a start time, waits for it, and takes a slot;
+only then is the next one first. So starts keep their distance even when slots were scarce, and no
+host waits for another.
 
-What was started here is known here, too: nobody asks the backend, or starts, before the time that
-follows from it. So a backend that has lost everything makes no host wait for less than it was
-promised, and one that is far away is asked once for each start that nobody else is in the way of.
+The gate remembers the starts made here: nothing asks the backend, or starts, before the time that
+follows from them. So a backend that lost its data makes no host see requests faster than promised,
+and a remote one is asked once per start unless others use the host too.
 
-A host sees when requests leave, not when they could have. Whoever tells when its request leaves
-(`departs` and `left`) keeps the next one back until then, and the gap counts from there. Others, in
-other processes, allow for `schedule.grace`. Who is later than that asks the backend once more, and
-takes another turn where somebody else has started.
+A host sees when requests leave, not when they could have. A caller that reports when its request
+leaves (`may_depart` and `departed`) holds back the next one until then, and the gap counts from
+there. Other processes allow for `schedule.grace`. A request that is later than that asks the
+backend once more, and takes another turn if someone else has started meanwhile.
 """
 
 import asyncio
@@ -22,268 +22,266 @@ from collections.abc import Awaitable, Callable
 
 from manners import _forks
 from manners.errors import ClientClosed, HostDeferred, SlotTimeout
-from manners.politeness.backends import Backend, Lease, NotBefore
+from manners.politeness.backends import Lease, NotBefore, PolitenessBackend
 from manners.politeness.schedule import Defer, Pace, grace, turn
+from manners.politeness.turns import Turn, give_turn, wait_for_turn
 
 _RETRY = 0.05
-"""Seconds after which a slot that another process holds is tried for again."""
+"""Seconds after which a slot that another process has is tried for again."""
 _WEIGHT = 0.1
-"""How much the latest answer counts for how long a backend takes to answer."""
-_LINES = 10_000
-"""Hosts from which on those that nobody waits for are forgotten."""
+"""Weight of the latest answer in the average time a backend takes to answer."""
+_LANES = 10_000
+"""Hosts from which on idle ones are forgotten."""
 
 Gap = Callable[[float], float]
 """Seconds to the next start, for a random draw from 0 to 1."""
 Begin = Callable[[str, float, float | None, float | None], Awaitable[Lease | float]]
-"""What a backend may have to reserve and take in one go."""
+"""The optional method of a backend that reserves and takes in one go."""
 
 
-class _Line:
-    """Who waits for one host, and for how long its slots have all been in use."""
+class _Start:
+    """The last start made in a lane."""
+
+    __slots__ = ("gap", "grace", "is_unsent", "lease", "leave_by")
+
+    def __init__(self) -> None:
+        self.lease: Lease | None = None
+        self.gap = 0.0
+        """Seconds to the next start."""
+        self.grace = self.leave_by = 0.0
+        """Seconds that the request may take to leave, and when they are over."""
+        self.is_unsent = False
+        """Whether the request has not left yet, and its caller will report when it does."""
+
+
+class _Lane:
+    """The requests that wait for one host, and how long its slots have all been taken."""
 
     __slots__ = (
         "_full_since",
         "alarm",
-        "apart",
         "earliest",
-        "gap",
-        "grace",
+        "full_before",
         "is_led",
-        "is_unsent",
-        "latest",
-        "leave_by",
+        "last",
         "penalty",
+        "reserved_gap",
+        "reserved_start",
         "running",
-        "start",
         "waiting",
-        "was_full",
     )
 
     def __init__(self) -> None:
-        self.waiting: deque[asyncio.Future[None]] = deque()
+        self.waiting: deque[Turn] = deque()
         self.is_led = False
-        """Whether somebody is first in line, on the way to a slot."""
+        """Whether someone is first in the lane, about to take a slot."""
         self.alarm: asyncio.Future[None] | None = None
-        """What the first in line sleeps on."""
+        """Wakes up the first in the lane."""
         self.running = 0
-        self.start, self.gap = 0.0, -1.0
-        """A start that was reserved and not made yet, and how far it is from the next."""
+        self.reserved_start, self.reserved_gap = 0.0, -1.0
+        """A start that was reserved and not made yet, and the gap after it; -1: there is none."""
+        self.last = _Start()
         self.earliest = self.penalty = 0.0
-        """When the next one may start, by the last start made here and by what the host said."""
-        self.latest: Lease | None = None
-        """The last start made here; how far it is from the next, and until when it is to leave."""
-        self.apart = self.grace = self.leave_by = 0.0
-        self.is_unsent = False
-        """Whether it is still to leave, and somebody will tell."""
-        self.was_full = 0.0
-        """Seconds for which all slots were in use, up to the last time that one was free."""
+        """When the next request may start: after the last start here, and after back-off."""
+        self.full_before = 0.0
+        """Seconds for which all slots were taken, until the last time that one was free."""
         self._full_since = -1.0
 
     @property
     def is_full(self) -> bool:
-        """Whether the first in line waits for a slot, not for a time."""
+        """Whether the first in the lane waits for a slot, not for a time."""
         return self._full_since >= 0
 
     def is_needed(self, now: float) -> bool:
-        """Whether anything is known of the host that still counts."""
+        """Whether anything in it still matters."""
         return self.is_led or self.running > 0 or max(self.earliest, self.penalty) > now
 
-    def full(self, now: float) -> float:
-        """Seconds for which all slots have been in use, all in all."""
-        return self.was_full + (now - self._full_since if self._full_since >= 0 else 0.0)
+    def full_seconds(self, now: float) -> float:
+        """Seconds for which all slots have been taken, in total."""
+        return self.full_before + (now - self._full_since if self._full_since >= 0 else 0.0)
 
     def fill(self, now: float) -> None:
-        """All slots are in use from now on."""
+        """All slots are taken from now on."""
         self._full_since = now
 
     def empty(self, now: float) -> None:
-        """There is a slot from now on."""
-        self.was_full, self._full_since = self.full(now), -1.0
+        """There is a free slot from now on."""
+        self.full_before, self._full_since = self.full_seconds(now), -1.0
 
     def call_next(self) -> None:
-        """Make the next one first, who begins at once."""
-        self.is_led = False
-        while self.waiting and not self.is_led:
-            turn = self.waiting.popleft()
-            if not turn.done():
-                self.is_led = True
-                turn.set_result(None)
+        """Make the next one first."""
+        self.is_led = give_turn(self.waiting)
+
+    def wake(self) -> None:
+        """Wake up the first in the lane."""
+        _ring(self.alarm)
 
 
 class _Places:
-    """How many requests are under way, all hosts together; who waits for a place comes in turn."""
+    """Limits the requests under way, all hosts together; first come, first served."""
 
     __slots__ = ("_waiting", "number", "used")
 
     def __init__(self, number: int) -> None:
         self.number, self.used = number, 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: deque[Turn] = deque()
 
-    @property
-    def are_taken(self) -> bool:
-        """Whether a place has to be waited for."""
-        return self.used >= self.number
-
-    async def wait(self) -> None:
-        """Wait for a place, and take it."""
-        mine = asyncio.get_running_loop().create_future()
-        self._waiting.append(mine)
-        try:
-            await mine
-        except asyncio.CancelledError:
-            if not mine.cancelled():
-                self.leave()  # the place came too late to be used
-            raise
+    async def take(self) -> None:
+        """Take a place, if necessary after waiting for it."""
+        if self.used < self.number:
+            self.used += 1
+        else:
+            await wait_for_turn(self._waiting.append, self.leave)
 
     def leave(self) -> None:
-        """Give a place back, or on to the first who waits."""
-        while self._waiting:
-            first = self._waiting.popleft()
-            if not first.done():
-                first.set_result(None)
-                return
-        self.used -= 1
+        """Give a place back, or to the first that waits."""
+        if not give_turn(self._waiting):
+            self.used -= 1
 
 
 class Gate:
     """Lets requests through to hosts, a few at a time, at their pace; in one event loop.
 
-    No more than `places` of them are under way at once, all hosts together.
+    At most `places` of them are under way at once, all hosts together.
     """
 
     def __init__(
         self,
-        backend: Backend,
+        backend: PolitenessBackend,
         pace: Pace,
         draw: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.time,
         places: int = 256,
     ) -> None:
         self._backend, self._pace, self._draw, self._clock = backend, pace, draw, clock
-        self._begins: Begin | None = getattr(backend, "begin", None)
-        self._lines: dict[str, _Line] = {}
-        self._room = _LINES
+        self._begin_remotely: Begin | None = getattr(backend, "begin", None)
+        self._lanes: dict[str, _Lane] = {}
+        self._max_lanes = _LANES
         self._fork = _forks.generation
         self._places = _Places(places)
         self._is_closed = False
         self._answer_time = 0.0
-        """Seconds that a backend takes to answer, the latest counting most."""
-        self._telling: set[asyncio.Task[None]] = set()
+        """Seconds that the backend takes to answer, a moving average."""
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def enter(self, host: str, gap: Gap, tells: bool = False) -> Lease:
-        """A slot of a host, at the time for it; `gap` says how far the next start is away.
+        """Wait for a slot of a host; `gap` says how far away the next start is.
 
-        Who `tells` asks whether it `departs` right before its request leaves, and says when it has
-        `left`: the gap counts from there. For others it counts from now.
+        With `tells`, the caller asks `may_depart` right before a late request leaves and reports
+        when it has `departed`: the gap counts from there. Otherwise it counts from now.
         """
-        line = self._lines.get(host)
-        if line is None or self._fork != _forks.generation:
-            line = self._line(host)
-        now = self._clock()
-        begun = line.was_full
-        if line.is_led:
-            begun = line.full(now)
-            await self._wait_in(line)
-            now = self._clock()
-        line.is_led = True
+        lane = self._lanes.get(host)
+        if lane is None or self._fork != _forks.generation:
+            lane = self._lane(host)
+        full_before = lane.full_before
+        if lane.is_led:
+            full_before = lane.full_seconds(self._clock())
+            # Those behind the first do not time out before the first does.
+            await wait_for_turn(lane.waiting.append, lane.call_next)
+        lane.is_led = True
         try:
             if self._is_closed:
                 raise ClientClosed
-            apart = gap(self._draw())
-            if apart > line.gap:
-                line.gap = -1.0
-            else:  # somebody reserved a start and gave up: it is still there
-                apart = line.gap
-            while not self._is_closed:
-                # A backend that has forgotten everything lets nobody start before this, either.
-                start = max(line.earliest, line.penalty, line.start if line.gap >= 0 else 0.0)
-                if line.is_unsent or start > now:
-                    now = await self._wait_until(line, host, start, now)
-                    continue
-                taken = await self._take(line, host, apart)
-                if isinstance(taken, Lease):
-                    if self._starts(line, taken, apart, tells) or await self._starts_late(
-                        line, taken
-                    ):
-                        return taken
-                    now = self._clock()
-                    continue
-                line.start, line.gap = 0.0, apart
-                if isinstance(taken, NotBefore):
-                    line.start = taken
-                else:
-                    await self._wait_for_slot(line, host, taken, begun)
-                now = self._clock()
-            raise ClientClosed
+            seconds = gap(self._draw())
+            if seconds > lane.reserved_gap:
+                lane.reserved_gap = -1.0
+            else:  # someone reserved a start and gave up: it can still be used
+                seconds = lane.reserved_gap
+            return await self._enter(lane, host, seconds, tells, full_before)
         finally:
-            line.call_next()
+            lane.call_next()
+
+    async def _enter(
+        self, lane: _Lane, host: str, gap: float, tells: bool, full_before: float
+    ) -> Lease:
+        """Wait for a slot as the first in a lane."""
+        now = self._clock()
+        while not self._is_closed:
+            # Not even a backend that lost its data lets a request start before this.
+            start = max(lane.earliest, lane.penalty)
+            if lane.reserved_gap >= 0:
+                start = max(start, lane.reserved_start)
+            if lane.last.is_unsent or start > now:
+                now = await self._wait_until(lane, host, start, now)
+                continue
+            taken = await self._take(lane, host, gap)
+            if isinstance(taken, Lease):
+                if self._starts(lane, taken, gap, tells) or await self._starts_late(lane, taken):
+                    return taken
+            else:
+                lane.reserved_start, lane.reserved_gap = 0.0, gap
+                if isinstance(taken, NotBefore):
+                    lane.reserved_start = taken
+                else:
+                    await self._wait_for_slot(lane, host, taken, full_before)
+            now = self._clock()
+        raise ClientClosed
 
     def is_late(self, lease: Lease) -> bool:
-        """Whether others may count with a request that has left, and it has not."""
-        line = self._lines.get(lease.host)
-        return (
-            line is not None
-            and line.is_unsent
-            and line.latest is lease
-            and self._clock() > line.leave_by
-        )
+        """Whether other processes may assume that a request has left, although it has not."""
+        lane = self._lanes.get(lease.host)
+        if lane is None:
+            return False
+        last = lane.last
+        return last.is_unsent and last.lease is lease and self._clock() > last.leave_by
 
-    async def departs(self, lease: Lease) -> bool:
-        """Whether a request that is late may leave now; else it has to take another turn."""
-        line = self._lines.get(lease.host)
-        if line is None or line.latest is not lease or await self._departs(line, lease):
+    async def may_depart(self, lease: Lease) -> bool:
+        """Whether a late request may leave now; otherwise it has to take another turn."""
+        lane = self._lanes.get(lease.host)
+        if lane is None or lane.last.lease is not lease or await self._renew_start(lane, lease):
             return True
-        line.is_unsent = False  # it has made no start
-        _ring(line.alarm)
+        lane.last.is_unsent = False  # it made no start
+        lane.wake()
         return False
 
-    def left(self, lease: Lease) -> None:
-        """A request has left just now, or never will: the gap to the next one counts from here."""
-        line = self._lines.get(lease.host)
-        if line is None or not line.is_unsent or line.latest is not lease:
+    def departed(self, lease: Lease) -> None:
+        """A request has just left, or never will: the gap to the next one counts from here."""
+        lane = self._lanes.get(lease.host)
+        if lane is None or not lane.last.is_unsent or lane.last.lease is not lease:
             return
-        line.is_unsent, now = False, self._clock()
-        line.earliest = max(line.earliest, now + line.apart)
-        _ring(line.alarm)
-        if line.grace and now > line.leave_by:  # it stood still for a moment: the others are told
-            task = asyncio.create_task(self._backend.penalise(lease.host, now + line.apart))
-            self._telling.add(task)
-            task.add_done_callback(self._telling.discard)
+        last, now = lane.last, self._clock()
+        last.is_unsent = False
+        lane.earliest = max(lane.earliest, now + last.gap)
+        lane.wake()
+        if last.grace and now > last.leave_by:  # it was delayed: other processes have to know
+            task = asyncio.create_task(self._backend.penalise(lease.host, now + last.gap))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     async def leave(self, lease: Lease) -> None:
         """Give a slot back."""
-        line = self._lines.get(lease.host)
-        if line is not None and line.is_unsent:
-            self.left(lease)
+        lane = self._lanes.get(lease.host)
+        if lane is not None and lane.last.is_unsent:
+            self.departed(lease)
         try:
             await self._backend.release(lease)
         finally:
             self._places.leave()
-            line = self._lines.get(lease.host)
-            if line is not None:
-                line.running -= 1
-                if line.is_full:
-                    _ring(line.alarm)
+            lane = self._lanes.get(lease.host)
+            if lane is not None:
+                lane.running -= 1
+                if lane.is_full:
+                    lane.wake()
 
     async def renew(self, lease: Lease) -> Lease | None:
-        """Hold a slot for longer; None when it is lost."""
+        """Extend the lease of a slot; None when it is lost."""
         return await self._backend.renew(lease)
 
     async def penalise(self, host: str, until: float) -> None:
-        """Let nothing start before a time."""
-        line = self._line(host)
-        line.penalty = max(line.penalty, until)
+        """Start nothing at a host before a time."""
+        lane = self._lane(host)
+        lane.penalty = max(lane.penalty, until)
         await self._backend.penalise(host, until)
 
     def earliest(self, host: str) -> float:
-        """When a request may start, as far as is known here; what others do is not."""
-        line = self._lines.get(host)
-        return 0.0 if line is None else max(line.earliest, line.penalty)
+        """When a request may start, as far as this process knows."""
+        lane = self._lanes.get(host)
+        return 0.0 if lane is None else max(lane.earliest, lane.penalty)
 
-    async def pass_by(self, host: str, apart: float) -> None:
-        """Wait until a host may be asked, and take no slot: for who has slots and delays itself.
+    async def pass_by(self, host: str, gap: float) -> None:
+        """Wait until a host may be asked, without a slot: the caller has slots and delays itself.
 
-        Where the host wants requests to be further apart than anything is waited for, one passes.
+        A gap that is too long to wait for (`defer_beyond`) becomes a penalty after this request.
         """
         while (start := self.earliest(host)) > (now := self._clock()):
             answer = turn(self._pace, start, now)
@@ -292,147 +290,135 @@ class Gate:
             await asyncio.sleep(answer.seconds)
         if self._is_closed:
             raise ClientClosed
-        if apart > self._pace.defer_beyond:
-            await self.penalise(host, now + apart)
+        if gap > self._pace.defer_beyond:
+            await self.penalise(host, now + gap)
 
     def shut(self) -> None:
-        """Turn away whoever waits, and whoever comes; what is under way goes on."""
+        """Turn away requests that wait or come later; those under way go on."""
         self._is_closed = True
-        for line in self._lines.values():
-            for each in (*line.waiting, line.alarm):
-                _ring(each)
+        for lane in self._lanes.values():
+            for waiting in (*lane.waiting, lane.alarm):
+                _ring(waiting)
 
     async def close(self) -> None:
-        """Turn away whoever waits, and whoever comes."""
+        """Turn away requests that wait or come later, and close the backend."""
         self.shut()
-        if self._telling:
-            await asyncio.wait(self._telling)
+        if self._tasks:
+            await asyncio.wait(self._tasks)
         await self._backend.close()
 
-    async def _take(self, line: _Line, host: str, apart: float) -> Lease | float:
-        """A slot, and a place among all requests, or when to try again."""
-        # The place comes first, and the slot counts as the start: nobody waits with a slot in hand.
-        if self._places.are_taken:
-            await self._places.wait()
-        else:
-            self._places.used += 1
+    async def _take(self, lane: _Lane, host: str, gap: float) -> Lease | float:
+        """A slot, and a place among all requests; or when to try again."""
+        # The place comes first: a slot counts as a start, so no request waits with a slot in hand.
+        await self._places.take()
         taken: Lease | float = 0.0
         try:
             if not self._is_closed:
-                taken = await self._begin(line, host, apart)
+                taken = await self._begin(lane, host, gap)
         finally:
             if not isinstance(taken, Lease):
                 self._places.leave()
         return taken
 
-    def _starts(self, line: _Line, lease: Lease, apart: float, tells: bool) -> bool:
-        """Whether a slot that was taken is a start at once."""
-        now = self._clock()
-        line.running, line.gap, line.latest = line.running + 1, -1.0, lease
-        line.apart, line.earliest = apart, now + apart + line.grace
-        line.is_unsent = tells and apart > 0
-        # Without grace, nobody else has counted with this start while it was being taken.
-        return not self._is_closed and (tells or line.grace == 0 or now <= line.leave_by)
+    def _starts(self, lane: _Lane, lease: Lease, gap: float, tells: bool) -> bool:
+        """Whether the slot that was just taken is a start right away."""
+        last, now = lane.last, self._clock()
+        lane.running, lane.reserved_gap = lane.running + 1, -1.0
+        lane.earliest = now + gap + last.grace
+        last.lease, last.gap, last.is_unsent = lease, gap, tells and gap > 0
+        # Without grace, no other process has counted on this start meanwhile.
+        return not self._is_closed and (tells or last.grace == 0 or now <= last.leave_by)
 
-    async def _starts_late(self, line: _Line, lease: Lease) -> bool:
-        """Whether it is one now; if not, it is given back."""
+    async def _starts_late(self, lane: _Lane, lease: Lease) -> bool:
+        """Whether it is a start now; otherwise it is given back."""
         starts = False
         try:
-            starts = not self._is_closed and await self._departs(line, lease)
+            starts = not self._is_closed and await self._renew_start(lane, lease)
         finally:
             if not starts:
                 await self.leave(lease)
         return starts
 
-    async def _departs(self, line: _Line, lease: Lease) -> bool:
-        """Whether the start that was made last may be made now instead."""
+    async def _renew_start(self, lane: _Lane, lease: Lease) -> bool:
+        """Whether the last start may be made now instead."""
+        last = lane.last
         while True:
-            asked, apart = self._clock(), line.apart + line.grace
-            if await self._backend.renew(lease, None, apart) is None:
+            asked, gap = self._clock(), last.gap + last.grace
+            if await self._backend.renew(lease, None, gap) is None:
                 return False
             now = self._clock()
-            line.earliest = max(line.earliest, now + apart)
-            line.leave_by = max(asked + line.grace, now if self._begins is None else 0.0)
-            if now <= line.leave_by:
+            lane.earliest = max(lane.earliest, now + gap)
+            last.leave_by = max(asked + last.grace, now if self._begin_remotely is None else 0.0)
+            if now <= last.leave_by:
                 return True
-            line.grace = 2 * (now - asked)  # it answers too slowly for less
+            last.grace = 2 * (now - asked)  # the backend is too slow for less
 
-    async def _begin(self, line: _Line, host: str, apart: float) -> Lease | float:
-        """A slot, for a start that is reserved now if none is."""
-        backend, asked = self._backend, self._clock()
-        is_far = apart > 0 and self._begins is not None
-        line.grace = grace(apart, self._answer_time) if is_far else 0.0
-        line.leave_by, delay = asked + line.grace, apart + line.grace
-        taken: Lease | float
-        if line.gap < 0:
-            within = self._pace.defer_beyond + line.grace
-            if self._begins is not None:
-                taken = await self._begins(host, delay, None, within)
+    async def _begin(self, lane: _Lane, host: str, gap: float) -> Lease | float:
+        """A slot, for a start that is reserved now unless one already is."""
+        last, asked = lane.last, self._clock()
+        is_remote = gap > 0 and self._begin_remotely is not None
+        last.grace = grace(gap, self._answer_time) if is_remote else 0.0
+        last.leave_by, delay = asked + last.grace, gap + last.grace
+        if lane.reserved_gap < 0:
+            within = self._pace.defer_beyond + last.grace
+            if self._begin_remotely is not None:
+                taken = await self._begin_remotely(host, delay, None, within)
                 self._answer_time += _WEIGHT * (self._clock() - asked - self._answer_time)
                 return taken
-            line.start = await backend.reserve(host, delay, None, within)
-            line.gap = apart
-            if line.start > self._clock():
-                return NotBefore(line.start)
-        return await backend.take(host, None, delay)
+            lane.reserved_start = await self._backend.reserve(host, delay, None, within)
+            lane.reserved_gap = gap
+            if lane.reserved_start > self._clock():
+                return NotBefore(lane.reserved_start)
+        return await self._backend.take(host, None, delay)
 
-    async def _wait_until(self, line: _Line, host: str, start: float, now: float) -> float:
-        """Wait for the request before to leave, or for a time; what time it is then."""
-        if line.is_unsent:
-            await self._sleep(line, None)
+    async def _wait_until(self, lane: _Lane, host: str, start: float, now: float) -> float:
+        """Wait for the last request to leave, or for a time; returns the time then."""
+        if lane.last.is_unsent:
+            await self._sleep(lane, None)
             return self._clock()
-        answer = turn(self._pace, start - line.grace, now)
+        answer = turn(self._pace, start - lane.last.grace, now)
         if isinstance(answer, Defer):
-            line.gap = -1.0
+            lane.reserved_gap = -1.0
             raise HostDeferred(host, start)
-        await self._sleep(line, start - now)
+        await self._sleep(lane, start - now)
         return start
 
-    async def _wait_for_slot(self, line: _Line, host: str, again: float, begun: float) -> None:
+    async def _wait_for_slot(
+        self, lane: _Lane, host: str, again: float, full_before: float
+    ) -> None:
         now = self._clock()
-        left = self._pace.patience(line.full(now) - begun)
-        if left <= 0:
+        patience = self._pace.patience(lane.full_seconds(now) - full_before)
+        if patience <= 0:
             raise SlotTimeout(host)
-        # A slot that is given back here is noticed at once; those of others have to be tried for.
-        line.fill(now)
+        # A slot given back here wakes the lane at once; those of other processes are polled.
+        lane.fill(now)
         try:
-            await self._sleep(line, min(left, max(again - now, 0.0), _RETRY))
+            await self._sleep(lane, min(patience, max(again - now, 0.0), _RETRY))
         finally:
-            line.empty(self._clock())
+            lane.empty(self._clock())
 
     @staticmethod
-    async def _sleep(line: _Line, seconds: float | None) -> None:
-        """Sleep, until it is time or something happens that the first in line has to know."""
+    async def _sleep(lane: _Lane, seconds: float | None) -> None:
+        """Sleep until it is time, or until the lane is woken up."""
         loop = asyncio.get_running_loop()
-        alarm = line.alarm = loop.create_future()
+        alarm = lane.alarm = loop.create_future()
         timer = None if seconds is None else loop.call_later(seconds, _ring, alarm)
         try:
             await alarm
         finally:
             if timer is not None:
                 timer.cancel()
-            line.alarm = None
+            lane.alarm = None
 
-    async def _wait_in(self, line: _Line) -> None:
-        """Wait to be first. Nobody behind the first runs out of patience before the first does."""
-        mine = asyncio.get_running_loop().create_future()
-        line.waiting.append(mine)
-        try:
-            await mine
-        except asyncio.CancelledError:
-            if not mine.cancelled():
-                line.call_next()  # the turn came too late to be used
-            raise
-
-    def _line(self, host: str) -> _Line:
-        if self._fork != _forks.generation:  # those who wait are the parent's
-            self._lines, self._fork = {}, _forks.generation
+    def _lane(self, host: str) -> _Lane:
+        if self._fork != _forks.generation:  # in a forked child, those who wait are the parent's
+            self._lanes, self._fork = {}, _forks.generation
             self._places = _Places(self._places.number)
-        elif len(self._lines) >= self._room:
+        elif len(self._lanes) >= self._max_lanes:
             now = self._clock()
-            self._lines = {name: line for name, line in self._lines.items() if line.is_needed(now)}
-            self._room = max(_LINES, 2 * len(self._lines))
-        return self._lines.setdefault(host, _Line())
+            self._lanes = {name: lane for name, lane in self._lanes.items() if lane.is_needed(now)}
+            self._max_lanes = max(_LANES, 2 * len(self._lanes))
+        return self._lanes.setdefault(host, _Lane())
 
 
 def _ring(alarm: "asyncio.Future[None] | None") -> None:

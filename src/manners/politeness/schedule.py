@@ -1,15 +1,15 @@
-"""When a host may be asked next. Quiet: time and chance are arguments.
+"""When a host may be requested next. Quiet: time and random draws are arguments.
 
-What a site asks for is kept to (Crawl-delay, Request-rate, Visit-time, Retry-After). Beyond that a
-host is asked no faster than it answers, and left alone for a while when it says that it is too
-much. There are four answers: start at a time, wait for it, come back later, give up:
+What a site asks for is obeyed: Crawl-delay, Request-rate, Visit-time, Retry-After. Beyond that,
+requests come no faster than the host answers, and back off when it replies that it is overloaded.
+There are four answers: start at a time, wait for it, come back later, give up:
 
     Pace.gap        how far apart two starts are
     turn            a start time: `Wait` for it, or `Defer`
-    grace           how late a request may leave without telling the others of a fleet
-    opens_at        the hours of a site
-    after           what a reply says about the host: how it is doing, until when to leave it alone
-    Pace.patience   how long to wait for a slot; nothing left is giving up
+    grace           how late a request may leave without other processes knowing
+    opens_at        when the Visit-time of a site begins
+    after           what a reply says about the host: its health, and until when to back off
+    Pace.patience   how long to wait for a slot; 0 is to give up
 """
 
 from datetime import UTC, datetime, time, timedelta
@@ -18,32 +18,32 @@ from typing import NamedTuple
 from manners.robots.directives import RequestRate, VisitTime
 
 TOO_MUCH = (429, 503)
-"""The statuses by which a server says that it is asked too often (RFC 6585, RFC 9110)."""
+"""The statuses of a server that gets too many requests (RFC 6585, RFC 9110)."""
 _STEPS = 64
-"""Doublings that are counted: more make no difference to any limit."""
+"""Most doublings of the back-off: more make no difference to any limit."""
 
 
 class Pace(NamedTuple):
-    """How fast hosts are asked: numbers that `Settings` has under the same names.
+    """How fast requests to a host may follow each other: settings of the same names.
 
-    >>> Pace(delay_least=1.0, delay_most=1.0).gap(draw=0.5)
+    >>> Pace(min_delay=1.0, max_delay=1.0).gap(draw=0.5)
     1.0
     """
 
     concurrency: int = 2
     lease: float = 300.0
-    slot_wait: float = 10.0
-    delay_least: float = 0.2
-    delay_most: float = 0.5
+    slot_timeout: float = 10.0
+    min_delay: float = 0.2
+    max_delay: float = 0.5
     defer_beyond: float = 60.0
     requests_per_second: float | None = None
     adaptive_factor: float = 1.0
     adaptive_weight: float = 0.3
-    adaptive_most: float = 30.0
-    backoff_first: float = 5.0
-    backoff_most: float = 900.0
+    max_adaptive_delay: float = 30.0
+    initial_backoff: float = 5.0
+    max_backoff: float = 900.0
     backoff_jitter: float = 0.2
-    backoff_step: float = 5.0
+    backoff_window: float = 5.0
     backoff_reset: int = 3
 
     def gap(
@@ -55,8 +55,8 @@ class Pace(NamedTuple):
     ) -> float:
         """Seconds from one start to the next, for a random draw from 0 to 1.
 
-        `least` is what the site asks for, `smoothed` how long it takes to answer. `own` is what the
-        user set for this very host, which stands instead of the draw and of the response time.
+        `least` is the delay that the site asks for, `smoothed` its average response time. `own` is
+        the user's delay for this host, instead of the draw and of the response time.
 
         >>> Pace().gap(0.0, least=5.0), Pace().gap(1.0, least=0.1), Pace().gap(0.5, smoothed=2.0)
         (5.0, 0.5, 2.0)
@@ -64,15 +64,15 @@ class Pace(NamedTuple):
         if own is not None:
             gap = own
         else:
-            gap = self.delay_least + (self.delay_most - self.delay_least) * draw
+            gap = self.min_delay + (self.max_delay - self.min_delay) * draw
             if smoothed is not None and self.adaptive_factor:
-                gap = max(gap, min(smoothed * self.adaptive_factor, self.adaptive_most))
+                gap = max(gap, min(smoothed * self.adaptive_factor, self.max_adaptive_delay))
         if self.requests_per_second is not None:
             gap = max(gap, 1 / self.requests_per_second)
         return max(gap, least)
 
     def smoothed(self, before: float | None, seconds: float) -> float:
-        """How long a host takes to answer, after an answer that took so long.
+        """The average response time of a host, after another response.
 
         >>> Pace().smoothed(None, 2.0), Pace().smoothed(1.0, 2.0)
         (2.0, 1.3)
@@ -80,28 +80,28 @@ class Pace(NamedTuple):
         return seconds if before is None else before + self.adaptive_weight * (seconds - before)
 
     def patience(self, full: float) -> float:
-        """Seconds left to wait for a slot, when all were in use for `full` seconds meanwhile.
+        """Seconds that remain to wait for a slot, after all were taken for `full` seconds.
 
         >>> Pace().patience(4.0)
         6.0
         """
-        return self.slot_wait - full
+        return self.slot_timeout - full
 
 
 class Wait(NamedTuple):
-    """Wait so many seconds; none is to start now."""
+    """Wait for some seconds; 0 is to start now."""
 
     seconds: float
 
 
 class Defer(NamedTuple):
-    """Come back at a time: it is too far ahead to wait for it."""
+    """Come back at a time that is too far ahead to wait for."""
 
     until: float
 
 
 def turn(pace: Pace, start: float, now: float) -> Wait | Defer:
-    """What a start time means for whoever is to start.
+    """Whether to wait for a start time, or to come back.
 
     >>> turn(Pace(), 105.0, now=100.0), turn(Pace(), 220.0, now=100.0)
     (Wait(seconds=5.0), Defer(until=220.0))
@@ -111,11 +111,12 @@ def turn(pace: Pace, start: float, now: float) -> Wait | Defer:
 
 
 def grace(gap: float, answer_time: float) -> float:
-    """Seconds within which a request that may start leaves: others elsewhere start a gap behind.
+    """Seconds that a request may take to leave, once it may start.
 
-    So much is added to the gap for those who share a host by a server, which need not be told then
-    when the request really left. One that takes longer to leave asks again before it does. The
-    server's answer comes within it, unless it takes longer (`answer_time`) than a part of the gap.
+    They are added to the gap for processes that share a host by a server, so that the server need
+    not know when the request really left. A request that takes longer asks again before it leaves.
+    The grace covers the time that the server takes to answer (`answer_time`), up to a part of the
+    gap.
 
     >>> grace(1.0, 0.001), grace(10.0, 0.001), grace(1.0, 0.08)
     (0.02, 0.05, 0.16)
@@ -129,19 +130,19 @@ _GRACE_LEAST, _GRACE_PART = 0.01, 1 / 5
 
 
 class Health(NamedTuple):
-    """How a host has been answering."""
+    """The response time and overload of a host so far."""
 
     smoothed: float | None = None
-    """Seconds it takes to answer, the latest counting most."""
+    """Response time in seconds, a moving average."""
     steps: int = 0
-    """How often in a row it said that it is too much."""
+    """How often in a row it was overloaded."""
     stepped_at: float = float("-inf")
     successes: int = 0
-    """Answers since then that say otherwise."""
+    """Other replies since then."""
 
 
 class Reply(NamedTuple):
-    """What a reply says about the host it came from."""
+    """What a reply says about its host."""
 
     status: int
     seconds: float
@@ -152,7 +153,7 @@ class Reply(NamedTuple):
 def after(
     health: Health, pace: Pace, reply: Reply, now: float, draw: float
 ) -> tuple[Health, float | None]:
-    """How a host is doing after a reply, and until when to leave it alone, if so.
+    """The health of a host after a reply, and until when to back off, if necessary.
 
     `draw` is random, from 0 to 1.
 
@@ -165,13 +166,13 @@ def after(
         if not health.steps or successes >= pace.backoff_reset:
             return Health(smoothed), None
         return health._replace(smoothed=smoothed, successes=successes), None
-    # Several at once are one step: they were all under way when the first came back.
-    is_step = now - health.stepped_at >= pace.backoff_step
+    # Several at once are one step: they were under way when the first reply came.
+    is_step = now - health.stepped_at >= pace.backoff_window
     until = None
     if reply.retry_after is not None:
         until = now + reply.retry_after
     elif is_step:
-        wait = min(pace.backoff_first * 2.0**health.steps, pace.backoff_most)
+        wait = min(pace.initial_backoff * 2.0**health.steps, pace.max_backoff)
         until = now + wait * (1 + pace.backoff_jitter * (2 * draw - 1))
     if not is_step:
         return health._replace(successes=0), until
@@ -180,7 +181,7 @@ def after(
 
 
 def rate_gap(rate: RequestRate | None, now: float) -> float:
-    """Seconds from one start to the next by a Request-rate, at the hours it is for (UTC).
+    """Seconds from one start to the next by a Request-rate, during its hours (UTC).
 
     >>> rate_gap(RequestRate(1, 10), 0.0), rate_gap(RequestRate(1, 10, time(6), time(8)), 0.0)
     (10.0, 0.0)
@@ -209,7 +210,7 @@ def opens_at(window: VisitTime | None, now: float) -> float:
 
 
 def _is_within(start: time, end: time, now: float) -> bool:
-    """Whether it is between two times of day; from a time to itself is all day."""
+    """Whether it is between two times of day; equal times are all day."""
     clock = datetime.fromtimestamp(now, UTC).time()
     if start < end:
         return start <= clock < end

@@ -1,7 +1,7 @@
 """Retrieving one robots.txt, as RFC 9309 section 2.3.1 describes it, touching no socket.
 
-A generator that yields requests and is sent replies. Whoever drives it decides how a request is
-sent: with a slot, through a proxy, from a script in a test.
+A generator that yields requests and is sent replies. The caller decides how a request is sent:
+with a slot, through a proxy, or not at all, in a test.
 """
 
 from codecs import BOM_UTF8
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from manners._text import count
 from manners.charset import charset_of
 from manners.net.messages import Get, Response, Unreachable
-from manners.retrieval.outcome import Availability, Hop, Outcome
+from manners.retrieval.outcome import Availability, Outcome, RobotsHop
 from manners.retrieval.profiles import Profile
 from manners.urls import host, redirect_target, without_credentials
 
@@ -19,28 +19,28 @@ _MATTER = (
     *("age", "cache-control", "content-encoding", "content-type", "date", "etag", "expires"),
     *("last-modified", "location", "retry-after"),
 )
-"""The headers an outcome keeps: what decided, what it was, and how long it is good for."""
+"""The headers an outcome keeps: those that decide, describe the body, or are about caching."""
 _HEADER = 1024
 """Characters of a header that an outcome keeps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """What is needed to ask whether a copy is still good: where it came from, and its marks."""
+    """An earlier copy, for a conditional request: its URL and validators."""
 
     url: str
     etag: str = ""
     last_modified: str = ""
 
     def conditions(self, url: str) -> dict[str, str]:
-        """The headers of a conditional request (RFC 9110 section 13.1); none elsewhere."""
+        """The headers of a conditional request (RFC 9110 section 13.1); none for another URL."""
         if url != self.url:
             return {}
-        made = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
-        # A mark that could not be sent as it came is not sent: else the site would be out of reach.
+        headers = {"If-None-Match": self.etag, "If-Modified-Since": self.last_modified}
+        # A validator that no header can contain is dropped: else every request would fail.
         return {
             name: value
-            for name, value in made.items()
+            for name, value in headers.items()
             if value and value.isascii() and value.isprintable()
         }
 
@@ -61,57 +61,56 @@ def retrieve(robots_url: str, profile: Profile, copy: Copy | None = None) -> Flo
     ...     print(end.value[0])
     unavailable (404)
     """
-    story = _Story(robots_url, profile)
+    history = _Hihistory(robots_url, profile)
     url = robots_url
     while True:
         conditions = copy.conditions(url) if copy else {}
-        reply = yield story.ask(url, conditions)
-        story.add(url, reply)
+        reply = yield history.ask(url, conditions)
+        history.add(url, reply)
         match reply:
             case Unreachable():  # 2.3.1.4: "server or network errors"
-                return story.end(Availability.UNREACHABLE, reply.full)
+                return history.end(Availability.UNREACHABLE, reply.full)
             case Response(status) if 200 <= status < 300:  # 2.3.1.1: "Successful Access"
-                return story.end(Availability.AVAILABLE, str(status))
+                return history.end(Availability.AVAILABLE, str(status))
             case Response(304) if conditions:  # the copy is good, and the server is there
-                return story.end(Availability.AVAILABLE, "304", not_modified=True)
+                return history.end(Availability.AVAILABLE, "304", not_modified=True)
             case Response(status, headers) if 300 <= status < 400 and status != 304:  # 2.3.1.2
                 target, _ = redirect_target(url, headers.get("location", ""))
                 if not target:
-                    return story.end(
+                    return history.end(
                         Availability.UNREACHABLE, f"{status} without a usable Location"
                     )
-                if refusal := story.refusal(target):
-                    return story.end(Availability.UNAVAILABLE, refusal)
+                if refusal := history.refusal(target):
+                    return history.end(Availability.UNAVAILABLE, refusal)
                 url = target
-            # 2.3.1.3: "Unavailable" statuses are 400 to 499. A server that is asked too often is
-            # there, and so is its robots.txt: 429 is no permission.
+            # 2.3.1.3: "Unavailable" statuses are 400 to 499. A rate limit (429) is no permission.
             case Response(status) if 400 <= status < 500 and status != 429:
-                return story.end(Availability.UNAVAILABLE, str(status))
+                return history.end(Availability.UNAVAILABLE, str(status))
             case Response(status):
-                return story.end(Availability.UNREACHABLE, str(status))
+                return history.end(Availability.UNREACHABLE, str(status))
 
 
-class _Story:
-    """What has happened so far."""
+class _Hihistory:
+    """The requests and replies so far."""
 
     def __init__(self, robots_url: str, profile: Profile) -> None:
         self.robots_url, self.profile = robots_url, profile
-        self.hops: list[Hop] = []
+        self.hops: list[RobotsHop] = []
         self.seconds = 0.0
         self.last: Response | Unreachable = Unreachable("not asked")
 
     def ask(self, url: str, conditions: Mapping[str, str]) -> Get:
         profile = self.profile
-        left = max(profile.total - self.seconds, 0.0)
-        return Get(url, conditions, profile.max_read, profile.connect, profile.read, left)
+        remaining = max(profile.total - self.seconds, 0.0)
+        return Get(url, conditions, profile.max_read, profile.connect, profile.read, remaining)
 
     def add(self, url: str, reply: Response | Unreachable) -> None:
         self.last = reply
         self.seconds += reply.seconds
         if isinstance(reply, Unreachable):
-            self.hops.append(Hop(url, cause=reply.cause))
+            self.hops.append(RobotsHop(url, cause=reply.cause))
         else:
-            self.hops.append(Hop(url, reply.status))
+            self.hops.append(RobotsHop(url, reply.status))
 
     def refusal(self, target: str) -> str:
         """Why a redirect is not followed; empty when it is."""
@@ -153,7 +152,7 @@ class _Story:
 
 
 def _kept(name: str, value: str) -> str:
-    """What an outcome keeps of a header: no credentials, and not much."""
+    """A header as an outcome keeps it: without credentials, cut."""
     return (without_credentials(value.strip()) if name == "location" else value)[:_HEADER]
 
 

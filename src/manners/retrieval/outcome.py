@@ -1,11 +1,11 @@
-"""What came of retrieving a robots.txt: a value with the whole story."""
+"""The outcome of retrieving a robots.txt: one value, with every request that was made."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
-from manners._text import printable
+from manners._text import duration, printable
 from manners.net.messages import advice
 
 _ABSENT = ("404", "410")
@@ -23,10 +23,10 @@ class Availability(StrEnum):
     UNREACHABLE = "unreachable"
 
 
-class Hop(NamedTuple):
-    """One request on the way: where it went, and what came back.
+class RobotsHop(NamedTuple):
+    """One request for a robots.txt, or a redirect of it, and its reply.
 
-    >>> Hop("https://example.com/robots.txt", 301).status
+    >>> RobotsHop("https://example.com/robots.txt", 301).status
     301
     """
 
@@ -34,7 +34,7 @@ class Hop(NamedTuple):
     status: int | None = None
     """None when there was no answer."""
     cause: str = ""
-    """Why there was none."""
+    """Why there was no answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,32 +47,32 @@ class Outcome:
 
     availability: Availability
     note: str = ""
-    """What made it so, in a few words: a status, a timeout, a loop."""
+    """The cause, in a few words: a status, a timeout, a redirect loop."""
     profile: str = "rfc9309"
     url: str = ""
-    """The robots.txt that was asked for."""
-    hops: tuple[Hop, ...] = ()
-    """Every request that was made for it."""
+    """The URL of the robots.txt."""
+    hops: tuple[RobotsHop, ...] = ()
+    """Every request, redirects included."""
     headers: tuple[tuple[str, str], ...] = ()
-    """The headers of the last reply that mattered."""
+    """Headers of the last reply: those that decide, or say how long it is fresh."""
     bytes: int = 0
-    """The size of the body, decompressed; what was read of it when it is too long."""
+    """Size of the body that was read, decompressed."""
     charset: str = ""
     """The charset the reply names, if any."""
     complete: bool = True
-    """False when the body is longer than what was read of it."""
+    """False when only the beginning of the body was read."""
     not_modified: bool = False
-    """True when the server confirmed the copy at hand (304)."""
+    """True when the server confirmed our copy (304)."""
     at: float = 0.0
     """When, in seconds since the epoch."""
     seconds: float = 0.0
     """How long the requests took."""
     confidence: Literal["high", "low"] = "high"
-    """Low where the profile allows what it could not find out."""
+    """Low where the profile allows a site that is unreachable."""
     age: float = 0.0
-    """Seconds since the site last said so, at the time of a verdict."""
+    """Seconds between the retrieval and the verdict."""
     copy: bool = False
-    """True when an earlier copy decided, because the site cannot be reached."""
+    """True when an earlier copy decided, because the site is unreachable."""
 
     @property
     def status(self) -> int | None:
@@ -86,14 +86,14 @@ class Outcome:
 
     @property
     def is_plain(self) -> bool:
-        """Whether all went as it should, so that nobody needs to be told."""
+        """Whether the file is available: nothing worth a mention."""
         return self.availability is Availability.AVAILABLE
 
     @property
     def is_failure(self) -> bool:
-        """Whether the site did not answer as one with a robots.txt, or without one, does.
+        """Whether it remains unknown if the site has a robots.txt.
 
-        404 and 410 say that there is none. A refusal, or redirects that lead nowhere, do not.
+        404 and 410 say that it has none. Another 4xx, or a redirect loop, does not.
         """
         if self.availability is Availability.UNAVAILABLE:
             return self.note not in _ABSENT
@@ -101,20 +101,20 @@ class Outcome:
 
     @property
     def advice(self) -> str:
-        """What can be done about it; empty where nothing can."""
+        """What the user can do about it; empty where there is nothing."""
         return advice(self.note)
 
     def header(self, name: str) -> str:
-        """A header of the last reply; empty when it is not there, or did not matter."""
+        """A header of the last reply; empty when it is missing, or not kept."""
         return dict(self.headers).get(name, "")
 
     def __str__(self) -> str:
-        said = str(self.availability)
+        text = str(self.availability)
         if self.note:
-            said += f" ({printable(self.note)})"
+            text += f" ({printable(self.note)})"
         if self.copy:
-            said += f"; copy of {duration(self.age)} ago used"
-        return said
+            text += f"; used a copy from {duration(self.age)} ago"
+        return text
 
     def but(self, **changes: Any) -> "Outcome":
         """The same outcome with some fields changed."""
@@ -126,35 +126,22 @@ class Outcome:
         >>> Outcome(Availability.UNAVAILABLE, "404").to_dict()["availability"]
         'unavailable'
         """
-        made = asdict(self)
-        made["availability"] = self.availability.value
-        made["hops"] = [hop._asdict() for hop in self.hops]
-        made["headers"] = dict(self.headers)
-        return made
+        values = asdict(self)
+        values["availability"] = self.availability.value
+        values["hops"] = [hop._asdict() for hop in self.hops]
+        values["headers"] = dict(self.headers)
+        return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Outcome":
         """The outcome that `to_dict` wrote.
 
-        >>> outcome = Outcome(Availability.UNAVAILABLE, "404", hops=(Hop("http://a/", 404),))
+        >>> outcome = Outcome(Availability.UNAVAILABLE, "404", hops=(RobotsHop("http://a/", 404),))
         >>> Outcome.from_dict(outcome.to_dict()) == outcome
         True
         """
         read = dict(values)
         read["availability"] = Availability(read["availability"])
-        read["hops"] = tuple(Hop(**hop) for hop in read["hops"])
+        read["hops"] = tuple(RobotsHop(**hop) for hop in read["hops"])
         read["headers"] = tuple(read["headers"].items())
         return cls(**read)
-
-
-def duration(seconds: float) -> str:
-    """A time span as people say it.
-
-    >>> duration(11_000), duration(42), duration(-1)
-    ('3 h', '42 s', '0 s')
-    """
-    seconds = max(seconds, 0)
-    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"

@@ -1,4 +1,4 @@
-"""Agents: what a crawler is called, and which groups of a file are for it."""
+"""Agents: the name of a crawler, and the groups of a file that are for it."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +23,7 @@ _ASCII_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
 
 def product_token(agent: str) -> str:
-    """The name by which robots.txt files address the sender of a User-Agent header.
+    """The product token of a User-Agent header: the name that robots.txt files use.
 
     RFC 9309 section 2.2.1: the product token SHOULD be a substring of the identification string.
     Crawlers that pretend to be browsers put it into a comment.
@@ -80,7 +80,7 @@ def specificity(rule_agent: str) -> int:
     return 2 if "*" in rule_agent or "/" in rule_agent else 3
 
 
-# What User-agent lines and agents are compared by.
+# Keys: how User-agent lines and agents are compared.
 
 
 def token_key(line: str) -> str | None:
@@ -92,7 +92,7 @@ def token_key(line: str) -> str | None:
 
 
 def google_token_key(line: str) -> str | None:
-    """Google: as RFC 9309, without digits. A line that names nobody has the empty name."""
+    """Google: as RFC 9309, without digits; the empty name where there is no token."""
     if _is_everybody(line):
         return WILDCARD
     found = _GOOGLE_TOKEN(line)
@@ -100,12 +100,12 @@ def google_token_key(line: str) -> str | None:
 
 
 def verbatim_key(name: str) -> str | None:
-    """The name as it is, ignoring case, even where it is empty."""
+    """The name, ignoring case, even an empty one."""
     return _lower(name)
 
 
 def whole_key(name: str) -> str | None:
-    """The name as it is, ignoring case."""
+    """The name, ignoring case."""
     return _lower(name) or None
 
 
@@ -144,14 +144,14 @@ class Choice(NamedTuple):
 
     groups: tuple["Group", ...] = ()
     keys: frozenset[str] = frozenset()
-    """What the User-agent lines that matched are compared by."""
+    """The keys of the User-agent lines that matched."""
     agent: str = ""
-    """The first of those lines as the file writes it."""
+    """The first of those lines, as written."""
     specificity: int = 0
 
 
 Select = Callable[["Sequence[Group]", Iterable[str], "Dialect"], Choice]
-"""Groups of a file and names of an agent to the groups that count."""
+"""Chooses the groups for an agent, given the groups of a file and the names of the agent."""
 
 
 def by_name(groups: "Sequence[Group]", agents: Iterable[str], dialect: "Dialect") -> Choice:
@@ -177,10 +177,10 @@ def by_specificity(groups: "Sequence[Group]", agents: Iterable[str], dialect: "D
 
 
 def first_record(groups: "Sequence[Group]", agents: Iterable[str], dialect: "Dialect") -> Choice:
-    """WWW::RobotRules: the first group whose name is a part of ours, else every group for `*`."""
+    """WWW::RobotRules: the first group whose name is part of the agent's, else those for `*`."""
     own = _own_keys(agents, dialect)
     for group in groups:
-        parts = {key for key in _keys(group, dialect) if any(key in mine for mine in own)}
+        parts = {key for key in _keys(group, dialect) if any(key in name for name in own)}
         if parts:
             return _choose([group], parts, 3 if parts & own else 2, dialect)
     return everybody(groups, dialect)
@@ -189,7 +189,7 @@ def first_record(groups: "Sequence[Group]", agents: Iterable[str], dialect: "Dia
 def exact_then_partial(
     groups: "Sequence[Group]", agents: Iterable[str], dialect: "Dialect"
 ) -> Choice:
-    """The whole name, else the longest that contains ours or is contained, else `*`."""
+    """The exact name, else the longest that contains the agent's or is part of it, else `*`."""
     own = _own_keys(agents, dialect)
     exact = _choose(groups, own, 3, dialect)
     if exact.groups:
@@ -199,7 +199,7 @@ def exact_then_partial(
         key
         for group in groups
         for key in _keys(group, dialect)
-        if len(key) >= 3 and any(key in mine or mine in key for mine in own)
+        if len(key) >= 3 and any(key in name or name in key for name in own)
     }
     longest = max(map(len, partial), default=0)
     choice = _choose(groups, {key for key in partial if len(key) == longest}, 2, dialect)
@@ -212,28 +212,28 @@ def everybody(groups: "Sequence[Group]", dialect: "Dialect") -> Choice:
 
 
 def timed_for(choice: Choice, dialect: "Dialect") -> tuple[tuple[str, str], ...]:
-    """Names and texts of the timed directives in the chosen groups that are for the agent."""
+    """Names and texts of the timed directives for the agent."""
     found: dict[tuple[str, str], None] = {}
     agents: tuple[str, ...] = ()
     matched = False
     for group in choice.groups:
-        for each in group.directives:
-            if each.agents is not agents:  # those below the same lines share one tuple
-                agents = each.agents
+        for directive in group.directives:
+            if directive.agents is not agents:  # those below the same lines share one tuple
+                agents = directive.agents
                 matched = any(dialect.agent_key(name) in choice.keys for name in agents)
             if matched and agents:
-                found[each.name, each.written] = None
+                found[directive.name, directive.written] = None
     return tuple(found)
 
 
 def _own_keys(agents: Iterable[str], dialect: "Dialect") -> set[str]:
     keys = {dialect.own_key(agent) for agent in agents}
-    # There and back: an agent given as escaped bytes is compared with a file's as the bytes are.
+    # To bytes and back, so that an agent with escaped bytes compares equal to the file's.
     return {to_text(to_bytes(key)) for key in keys if key is not None and key != WILDCARD}
 
 
 def _keys(group: "Group", dialect: "Dialect") -> set[str]:
-    """What the names in a group are compared by, `*` apart."""
+    """The keys of the names in a group, except `*`."""
     keys = {dialect.agent_key(name) for name in group.agents}
     return {key for key in keys if key is not None and key != WILDCARD}
 

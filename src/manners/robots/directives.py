@@ -1,7 +1,7 @@
 """Every directive this package knows, in one table: name, misspellings, scope, value.
 
 User-agent, Allow and Disallow are RFC 9309's; Sitemap is mentioned there (section 2.2.4); the
-others are extensions in use. A key that is not in the table is kept as it is: RFC 9309 section
+rest are extensions in use. A key that is not in the table is kept: RFC 9309 section
 2.2.4, "Crawlers MAY interpret other records that are not part of the robots.txt protocol".
 """
 
@@ -52,7 +52,7 @@ Value = str | float | RequestRate | VisitTime
 
 _NUMBER = re.compile(r"\+?(?:[0-9]{1,400}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?").fullmatch
 _RATE = re.compile(
-    # Possessive throughout: spaces that are given back could be taken again, and again.
+    # Possessive throughout, so that spaces cause no backtracking.
     r"([0-9]{1,9}) *+/ *+([0-9]{1,9})(?: *+([smhd]))?(?: ++([0-9]{4}) *+- *+([0-9]{4}))?",
     re.IGNORECASE,
 ).fullmatch
@@ -71,7 +71,7 @@ def seconds(text: str) -> float | None:
 
 
 def request_rate(text: str) -> RequestRate | None:
-    """A rate as `requests/time`, the time in s, m, h or d, hours of the day behind it.
+    """A rate as `requests/time`: the time in s, m, h or d, perhaps followed by hours of the day.
 
     >>> request_rate("100/15m")
     RequestRate(requests=100, seconds=900, start=None, end=None)
@@ -116,7 +116,7 @@ class DirectiveType(NamedTuple):
     scope: Scope
     misspellings: tuple[str, ...] = ()
     read: Callable[[str], Value | None] = str
-    """Makes the value from the text; None when the text is no such value."""
+    """Parses the text; None when it is invalid."""
 
 
 # The misspellings of the first four are those that google/robotstxt accepts (kAllowFrequentTypos

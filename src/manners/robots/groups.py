@@ -1,4 +1,4 @@
-"""From lines to groups: who is addressed, and which rules and directives are theirs."""
+"""From lines to groups: User-agent lines, with the rules and directives that belong to them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class Rule(NamedTuple):
     line: int = 0
     """The number of the line, counted from 1."""
     text: str = ""
-    """The whole line as the file has it."""
+    """The line as written."""
 
 
 class Directive(NamedTuple):
@@ -38,7 +38,7 @@ class Directive(NamedTuple):
     name: str
     """The name in the directive table, or the key in lower case where it is unknown."""
     value: Value | None
-    """What the text means; None when it is no such value."""
+    """The parsed value; None when it is invalid."""
     line: int = 0
     text: str = ""
     written: str = ""
@@ -48,7 +48,7 @@ class Directive(NamedTuple):
 
 
 class Sitemap(NamedTuple):
-    """One Sitemap line; sitemaps belong to the whole file.
+    """One Sitemap line; it belongs to the file, not to a group.
 
     >>> Sitemap("https://example.com/sitemap.xml", line=5).line
     5
@@ -71,7 +71,7 @@ class Group:
     """The User-agent values as the file writes them."""
     rules: tuple[Rule, ...] = ()
     directives: tuple[Directive, ...] = ()
-    """What else stands in the group and is meant for its agents."""
+    """The other lines of the group that are for its agents."""
     line: int = 0
     """The number of its first line."""
 
@@ -98,9 +98,9 @@ class _OpenGroup:
     rules: list[Rule] = field(default_factory=list)
     directives: list[Directive] = field(default_factory=list)
     has_rule_line: bool = False
-    """A rule line has been read, even one that makes no rule: the next User-agent is another's."""
+    """A rule line was read, even one that is dropped: the next User-agent starts a new group."""
     run_start: int = 0
-    """Where the latest run of User-agent values begins, which a timed directive belongs to."""
+    """Where the last consecutive User-agent values begin: timed directives belong to these."""
     run_ended: bool = False
     _above: tuple[str, ...] | None = None
 
@@ -112,7 +112,7 @@ class _OpenGroup:
         self.agents.append(name)
 
     def above(self) -> tuple[str, ...]:
-        """The latest run; one tuple for all directives below it, however many there are."""
+        """The last consecutive User-agent values; one tuple, shared by all directives below."""
         if self._above is None:
             self._above = tuple(self.agents[self.run_start :])
         return self._above
@@ -122,7 +122,7 @@ class _OpenGroup:
 
 
 class Gathered(NamedTuple):
-    """What the lines of a file add up to."""
+    """The groups and directives of a file."""
 
     groups: tuple[Group, ...]
     directives: tuple[Directive, ...]

@@ -1,4 +1,4 @@
-"""From bytes to lines: what each line of a robots.txt says, and what is wrong with it."""
+"""From bytes to lines: what each line of a robots.txt means, and its problems."""
 
 import codecs
 import re
@@ -19,7 +19,7 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 class Line(NamedTuple):
-    """One line of a robots.txt as it was read.
+    """One line of a robots.txt, parsed.
 
     >>> Line(1, "disallow", "Disalow", "/é", "/%C3%A9", "Disalow: /é", ("misspelt-key",)).kind
     'disallow'
@@ -36,7 +36,7 @@ class Line(NamedTuple):
     pattern: str | None = None
     """For Allow and Disallow: the value normalised; None where the dialect drops the rule."""
     text: str = ""
-    """The whole line as written, cut where reading stopped."""
+    """The line as written, cut at the length limit."""
     problems: tuple[str, ...] = ()
     """missing-colon, misspelt-key, line-too-long, no-separator, rule-outside-group, bad-value,
     nul, not-utf8, no-leading-slash."""
@@ -47,7 +47,7 @@ def lines(
 ) -> Iterator[Line]:
     """Every line of a robots.txt as a typed event, with its problems.
 
-    The (empty) line after the last line ending is a line too, as in Google's parser.
+    The empty line after a final line end is a line too, as in Google's parser.
 
     >>> for line in lines("Disalow: /a\\nUser-agent *"):
     ...     print(line.number, line.kind, line.value, line.problems)
@@ -59,7 +59,7 @@ def lines(
 
 
 def decode(body: bytes | str, dialect: Dialect) -> bytes:
-    """The bytes of a file as the lexer wants them: UTF-8 without a byte order mark."""
+    """The bytes of a file for the lexer: UTF-8 without a byte order mark."""
     if isinstance(body, str):
         data = to_bytes(body)
     else:
@@ -67,8 +67,8 @@ def decode(body: bytes | str, dialect: Dialect) -> bytes:
     if not data.startswith((b"\xef", b"\xff", b"\xfe")):
         return data
     if dialect.utf16 and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        whole = len(data) // 2 * 2
-        return to_bytes(data[:whole].decode("utf-16", "surrogatepass"))
+        even = len(data) // 2 * 2
+        return to_bytes(data[:even].decode("utf-16", "surrogatepass"))
     # "Skipping possible BOM-prefix in the first bytes of the input": any beginning of the mark.
     for octet in codecs.BOM_UTF8:
         if not data.startswith(bytes([octet])):
@@ -78,17 +78,17 @@ def decode(body: bytes | str, dialect: Dialect) -> bytes:
 
 
 def truncate(data: bytes, max_bytes: int | None) -> tuple[bytes, bool]:
-    """What is read of a file, and whether that is less than the file.
+    """The file up to a size limit, and whether it was cut.
 
-    RFC 9309 section 2.5 asks for at least 500 kibibytes. Reading ends after the line that contains
-    the last byte of the limit, so that no rule is cut in the middle.
+    RFC 9309 section 2.5 asks for at least 500 kibibytes. The line that contains the last byte of
+    the limit is still read, so that no rule is cut in the middle.
     """
     if max_bytes is None or len(data) <= max_bytes:
         return data, False
     if max_bytes <= 0:
         return b"", True
     found = _LINE_END.search(data, max_bytes - 1)
-    # Of the last line, no more than is ever read: it may be the rest of an endless file.
+    # The last line, too, is read up to the length limit: it may be the rest of the file.
     end = min(found.end() if found else len(data), max_bytes + MAX_LINE)
     return data[:end], end < len(data)
 
@@ -112,7 +112,7 @@ def read_lines(data: bytes, dialect: Dialect, url: str | None) -> Iterator[Line]
 
 
 def read_line(number: int, raw: bytes, dialect: Dialect, keys: "Keys", url: str | None) -> Line:
-    """One line, apart from the lines around it."""
+    """One line, without its context."""
     text, kept, problems = _readable(raw)
     content, comment, _ = kept.partition(b"#")
     content = content.strip()
@@ -139,7 +139,7 @@ def read_line(number: int, raw: bytes, dialect: Dialect, keys: "Keys", url: str 
 
 
 def _readable(raw: bytes) -> tuple[str, bytes, list[str]]:
-    """A line as text, the bytes of it that count, and what was wrong with it."""
+    """A line as text, the bytes of it that count, and its problems."""
     problems: list[str] = []
     cut = len(raw) > MAX_LINE
     if cut:
@@ -171,7 +171,7 @@ def _key_and_value(content: bytes, dialect: Dialect, problems: list[str]) -> tup
 
 
 class Keys(NamedTuple):
-    """What a dialect knows, in lower case, with the directive each key means."""
+    """The keys that a dialect knows, in lower case, with the directive that each means."""
 
     known: dict[bytes, str]
     prefixes: dict[bytes, str]

@@ -1,7 +1,7 @@
-"""The rules that count for one agent, ready to be asked: in plain Python, and compiled.
+"""The rules for one agent, ready for checks: in plain Python, and compiled.
 
-Both classes answer alike. The plain one says what is right; the compiled one says it faster, and
-makes a `Rule` only when somebody asks for it.
+Both classes give the same answers. The plain one is the reference; the compiled one is faster, and
+creates a `Rule` only on demand.
 """
 
 import re
@@ -34,7 +34,7 @@ class PlainMatcher:
     agents: tuple[str, ...]
     """The names of the agent."""
     agent: str
-    """The name of the group that was chosen, as the file writes it."""
+    """The name of the chosen group, as written."""
     specificity: int
     """How that name matched: 3 exactly, 2 as a pattern or in part, 1 as `*`, 0 not at all."""
     _has_group: bool
@@ -44,7 +44,7 @@ class PlainMatcher:
     _timed_lines: tuple[tuple[str, str], ...]
     """Names and texts of the Crawl-delay, Request-rate and Visit-time lines for this agent."""
     _kept: dict[str, Any] | None
-    """What a policy has worked out once."""
+    """Values that a policy computed once."""
     _normalise_path: Callable[[str], str]
     _best: Callable[[str], int]
     _ranked: list[Rule | None]
@@ -55,7 +55,7 @@ class PlainMatcher:
         choice = dialect.select(robots.groups, names, dialect)
         rules = [rule for group in choice.groups for rule in group.rules]
         rule_set = RuleSet([] if robots.too_many_rules else rules, dialect)
-        made = {
+        values = {
             "robots": robots,
             "agents": names,
             "agent": choice.agent,
@@ -70,7 +70,7 @@ class PlainMatcher:
             # An empty pattern, where the dialect keeps it, never disallows.
             "_allows": [rule is None or rule.allow or not rule.pattern for rule in rule_set.ranked],
         }
-        for name, value in made.items():
+        for name, value in values.items():
             object.__setattr__(self, name, value)
 
     def allowed(self, url: str) -> bool:
@@ -85,22 +85,22 @@ class PlainMatcher:
         return [self.allowed(url) for url in urls]
 
     def _decide(self, url: str) -> tuple[bool, int]:
-        """What the rules alone say, and the number of the deciding rule; 0 when there is none."""
+        """Whether the rules allow a URL, and the number of the deciding rule; 0 for none."""
         rank = self._best(self._normalise_path(match_path(url)))
         return self._allows[rank], rank
 
     def _rule(self, number: int) -> Rule | None:
-        """The rule of a number that `_decide` gave."""
+        """The rule with a number from `_decide`."""
         return self._ranked[number]
 
 
 def is_robots_txt(path: str, dialect: Dialect) -> bool:
-    """Whether a path is the one that is always allowed."""
+    """Whether a path is /robots.txt, where the dialect always allows that."""
     return dialect.robots_txt_allowed and (path == "/robots.txt" or path.startswith("/robots.txt?"))
 
 
 def is_elsewhere(url: str, robots: "Robots") -> bool:
-    """Whether a URL is another server's, about which the file says nothing."""
+    """Whether a URL is on another server, to which the file does not apply."""
     if not robots.dialect.own_server_only:
         return False
     scheme = _SCHEME(url)
@@ -124,7 +124,7 @@ else:
         __slots__ = ()
 
         def _rule(self, number: int) -> Rule | None:
-            """The rule of a number that `_decide` gave, made from its line."""
+            """The rule with a number from `_decide`, read from its line."""
             if number == 0:
                 return None
             dialect, url = self.robots.dialect, self.robots.url
@@ -152,7 +152,7 @@ else:
     }
 
     def _config(dialect: Dialect) -> Any:
-        """A dialect in the kernel's numbers; a function it does not know is called as it is."""
+        """A dialect in the kernel's numbers; a function the kernel lacks is called from it."""
         known, prefixes = known_keys(dialect)
         return kernel.Config(
             dialect,
@@ -167,7 +167,7 @@ else:
         )
 
     def _needs_groups(dialect: Dialect) -> bool:
-        """Whether the choice may depend on more than names: a user's own may on anything."""
+        """Whether choosing groups may depend on more than names; a user's own function may."""
         return dialect.empty_section_falls_back or dialect.select not in (
             agents.by_name,
             agents.by_specificity,

@@ -1,13 +1,13 @@
-"""Patterns: how rules and paths are made comparable, and which of many rules matches a path.
+"""Patterns: how rules and paths are normalised, and which of many rules matches a path.
 
-*Making comparable.* A path on its way to the matcher is a string with one character for each byte
-(Latin-1 of its UTF-8), so that comparing strings compares bytes; an ASCII path is itself.
+*Normalising.* A path for the matcher is a string with one character for each byte (Latin-1 of its
+UTF-8), so that comparing strings compares bytes; an ASCII path is unchanged.
 
 *Matching.* Rules are numbered by rank, and the verdict is the highest rank that matches. A rule
 without `*` is a literal: the literals that begin a path form a chain, each a beginning of the
 next, and a binary search finds the end of that chain. A rule with `*` hangs on the literal before
 its first `*` and is tried only where that literal matched; its pieces are then found leftmost
-first, which never backtracks. No answer is remembered.
+first, which never backtracks. Nothing is cached.
 """
 
 import re
@@ -34,7 +34,7 @@ _PLAIN_PATTERN = re.compile(rb"[*" + _SAFE + rb"]*+\$?").fullmatch
 _PLAIN_PATH = re.compile(rf"[{_SAFE.decode()}]*+").fullmatch
 
 
-# Making comparable: patterns are bytes with the URL of their file, paths are strings.
+# Normalising: patterns are bytes, with the URL of their file; paths are strings.
 
 
 def rfc_pattern(value: bytes, url: str | None) -> bytes | None:
@@ -59,12 +59,12 @@ def rfc_path(path: str) -> str:
 
 
 def literal_pattern(value: bytes, url: str | None) -> bytes | None:
-    """As `rfc_pattern`, with `*` and `$` as characters like any other."""
+    """As `rfc_pattern`, with `*` and `$` as ordinary characters."""
     return _literal(value)
 
 
 def literal_path(path: str) -> str:
-    """As `rfc_path`, with `*` and `$` as characters like any other.
+    """As `rfc_path`, with `*` and `$` as ordinary characters.
 
     >>> literal_path("/a*%2a")
     '/a**'
@@ -75,10 +75,10 @@ def literal_path(path: str) -> str:
 
 
 class _Rewriter(dict[bytes, bytes]):
-    """What octets, and percent-encoded octets, are rewritten to; worked out when first met.
+    """Rewrites octets and percent-encoded octets; each is worked out once, then looked up.
 
-    A text is split at what has to be rewritten, and joined again: no function is called for each of
-    them, so that a text of nothing else costs little more than any other.
+    A text is split at what has to be rewritten, and joined again. No function is called for each
+    occurrence, so that a text full of them costs little more than any other.
     """
 
     def __init__(self, rewritten: bytes, decoded: bytes = b"") -> None:
@@ -92,13 +92,13 @@ class _Rewriter(dict[bytes, bytes]):
 
     def __missing__(self, found: bytes) -> bytes:
         if len(found) == 1:
-            made = b"%%%02X" % ord(found)
+            rewritten = b"%%%02X" % ord(found)
         else:
             octet = bytes.fromhex(found[1:].decode())
             is_decoded = self._is_decoded is not None and self._is_decoded(octet)
-            made = octet if is_decoded else found.upper()
-        self[found] = made
-        return made
+            rewritten = octet if is_decoded else found.upper()
+        self[found] = rewritten
+        return rewritten
 
 
 # RFC 9309 section 2.2.2: percent-encoded octets of unreserved characters are decoded, octets
@@ -121,7 +121,7 @@ def google_pattern(value: bytes, url: str | None) -> bytes | None:
 
 
 def raw_path(path: str) -> str:
-    """Google: the bytes as they are, up to a NUL, since the matcher is handed a C string."""
+    """Google: the bytes, up to a NUL, because its matcher takes a C string."""
     return _one_a_byte(path).partition("\0")[0]
 
 
@@ -150,9 +150,9 @@ def scanner_path(path: str) -> str:
 
 
 def resolved_pattern(value: bytes, url: str | None) -> bytes | None:
-    """WWW::RobotRules: the value may be a URL or a relative path; another server's is dropped.
+    """WWW::RobotRules: the value may be a relative path or a URL; another server's is dropped.
 
-    Where the file came from is needed to tell; when it is not known, a URL counts as ours.
+    Without the URL of the file, any URL counts as one of this server.
 
     >>> resolved_pattern(b"http://example.com/a", "http://example.com/robots.txt")
     b'/a'
@@ -177,7 +177,7 @@ _HAS_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:").match
 
 
 def _relative(text: str, base: str) -> str:
-    """A relative reference as Perl's URI resolves it: a `..` with nothing left to go up stays."""
+    """A relative reference, resolved as Perl's URI does: a `..` at the root stays."""
     base_path = base.partition("?")[0]
     if text.startswith("?"):
         return base_path + text
@@ -195,7 +195,7 @@ def _relative(text: str, base: str) -> str:
 
 
 def escaped_path(path: str) -> str:
-    """WWW::RobotRules: what no URL may contain is escaped, the rest is left as it is."""
+    """WWW::RobotRules: characters that no URL may contain are escaped, nothing else."""
     return path if _PLAIN_PATH(path) else _escape(to_bytes(path)).decode("ascii")
 
 
@@ -205,24 +205,24 @@ def _one_a_byte(text: str) -> str:
 
 # Matching.
 
-# CPython looks for a text of 100 characters or more in linear time only where it looks in enough of
-# them; elsewhere "aaa…ab" takes the product of both lengths. Behind a path, NUL matches no pattern.
+# CPython finds a text of 100 characters or more in linear time only in a text that is long enough;
+# in a shorter one, "aaa…ab" takes the product of both lengths. NUL, as padding, matches no pattern.
 _LONG = 100
 _ENOUGH = "\0" * 30_000
 
 
 class _Wild(NamedTuple):
-    """A rule with `*`, apart from the literal it hangs on."""
+    """A rule with `*`, without the literal before it."""
 
     rank: int
     needs: str
-    """The longest piece. Most paths lack it, and that is the quickest way to know."""
+    """The longest piece: most paths lack it, which is quick to see."""
     pieces: tuple[str, ...]
-    """What stands between the stars and behind the last."""
+    """The pieces between the stars, and behind the last."""
     end: str
     """The piece that must end the path, for a rule with `$`; else empty."""
     length: int
-    """The fewest characters that all of this needs."""
+    """The total length of all pieces."""
 
 
 def _wild(rank: int, pieces: tuple[str, ...], end: str) -> _Wild:
@@ -231,33 +231,33 @@ def _wild(rank: int, pieces: tuple[str, ...], end: str) -> _Wild:
 
 
 class _Wilds:
-    """The rules with `*` that hang on one literal, best first."""
+    """The rules with `*` behind one literal, best first."""
 
     __slots__ = ("by_gram", "outer", "rules", "sizes", "start", "top")
 
     GRAM = 4
     MANY = 48
-    """From here on, looking the path's grams up is cheaper than trying every rule."""
+    """From this many rules on, looking up the path's grams is cheaper than trying every rule."""
 
     def __init__(self, literal: str, rules: list[_Wild], outer: "_Wilds | None") -> None:
         self.start = len(literal)
         self.rules = sorted(rules, reverse=True)
         self.by_gram: dict[str, list[_Wild]] = {}
         self.sizes: list[int] = []
-        """How long the grams are that rules are filed under."""
+        """The lengths of the grams in `by_gram`."""
         self.outer = outer
         """The rules of the next shorter literal that has any."""
         self.top: int = max(self.rules[0].rank, outer.top if outer else 0)
-        """The highest rank here and further out."""
+        """The highest rank here and in `outer`."""
         for size in range(self.GRAM, 0, -1):
             if len(self.rules) < self.MANY:
                 break
             self._file_by_gram(size)
 
     def _file_by_gram(self, size: int) -> None:
-        """File each rule with a long enough piece under the rarest of its grams.
+        """Index each rule that has a long enough piece by the rarest of its grams.
 
-        A path without that gram cannot match, so most rules are never looked at.
+        A path without that gram cannot match, so most rules are never tried.
         """
         grams = {rule.rank: self._grams(rule, size) for rule in self.rules}
         count = Counter(gram for found in grams.values() for gram in found)
@@ -286,8 +286,8 @@ class _Wilds:
     def _best_of(self, rules: list[_Wild], path: str, padded: str, best: int) -> int:
         """The first of these rules that matches, if it is better than `best`.
 
-        Taking each piece at its first place leaves the most room for the next, so trying a later
-        place could not help: the work is at most the length of the path for each piece.
+        A piece taken at its first place leaves the most room for the next, so there is no need to
+        backtrack: the work is at most the length of the path for each piece.
         """
         room = len(path) - self.start
         for rank, needs, pieces, end, length in rules:
@@ -315,7 +315,7 @@ def _windows(text: str, size: int) -> set[str]:
 
 
 class _Literal:
-    """A beginning that at least one rule has, and what is known once a path has it too."""
+    """The literal start of at least one rule, and what follows for a path that begins with it."""
 
     __slots__ = ("exact", "outer", "prefix", "text", "wilds")
 
@@ -332,7 +332,7 @@ class _Literal:
 
 
 class RuleSet:
-    """The rules for one agent, arranged so that a path finds the best match quickly.
+    """The rules for one agent, arranged for a quick search of the best match.
 
     >>> from manners.robots.dialects import get
     >>> rules = RuleSet([Rule(False, "/a", 2), Rule(True, "/a/*.html$", 3)], get("rfc9309"))
@@ -398,22 +398,22 @@ class RuleSet:
 
 
 def _ranked(rules: Iterable[Rule], dialect: "Dialect") -> list[Rule]:
-    """Rules in ascending order, so that the last one that matches decides; where all else is
-    equal, the earlier line is the better one."""
+    """Rules in ascending order: the last one that matches decides. All else being equal, the
+    earlier line is better."""
     numbered = [(len(_one_a_byte(rule.pattern)), -n, rule) for n, rule in enumerate(rules)]
     match dialect.rank:
         case "longest":
-            numbered.sort(key=lambda each: (each[0], each[2].allow, each[1]))
+            numbered.sort(key=lambda item: (item[0], item[2].allow, item[1]))
         case "allow-first":
-            numbered.sort(key=lambda each: (each[2].allow, each[0], each[1]))
+            numbered.sort(key=lambda item: (item[2].allow, item[0], item[1]))
         case "first":
-            numbered.sort(key=lambda each: each[1])
+            numbered.sort(key=lambda item: item[1])
     return [rule for _, _, rule in numbered]
 
 
 def _split(pattern: str, wildcards: bool) -> tuple[str, tuple[str, ...], str | None]:
-    """A pattern as the literal before its first `*`, the pieces between stars, and what must end
-    the path: None for a rule without `$`. A final `*` says nothing that a prefix does not."""
+    """A pattern as the literal before its first `*`, the pieces between stars, and the end of the
+    path: None for a rule without `$`. A final `*` is redundant."""
     if not wildcards:
         return pattern, (), None
     anchored = pattern.endswith("$")

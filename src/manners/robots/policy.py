@@ -35,9 +35,9 @@ def parse(
     url: str | None = None,
     max_bytes: int | None = MAX_BYTES,
 ) -> "Robots":
-    """A robots.txt, read. Never raises on content, whatever the bytes.
+    """Parse a robots.txt. Never raises on content, whatever the bytes.
 
-    `url` says where the file came from; `max_bytes=None` reads it whole.
+    `url` is where the file came from; `max_bytes=None` is no limit.
 
     >>> robots = parse("User-agent: *\\nDisallow: /private/")
     >>> print(robots.check("https://example.com/private/x", agent="MyBot"))
@@ -54,7 +54,7 @@ def parse(
 class Robots:
     """A parsed robots.txt. Immutable: shared between threads, pickled, copied and compared freely.
 
-    Groups and directives are made when they are first asked for; a policy does not need them.
+    Groups and directives are read on first use; a policy does not need them.
 
     >>> robots = parse("User-agent: a\\nDisallow: /\\nSitemap: https://example.com/s.xml")
     >>> robots.groups[0].agents, robots.sitemaps[0].url
@@ -62,12 +62,12 @@ class Robots:
     """
 
     body: bytes = field(repr=False)
-    """What was read of the file, as UTF-8."""
+    """The file, up to the size limit, as UTF-8."""
     dialect: Dialect
     url: str | None = None
-    """Where the file came from, when that is known."""
+    """Where the file came from, if known."""
     truncated: bool = False
-    """True when the file was longer than what was read of it."""
+    """True when the file was cut at the size limit."""
     _gathered: Gathered | None = field(init=False, repr=False, compare=False, default=None)
     _policies: dict[object, "Policy"] = field(
         init=False, repr=False, compare=False, default_factory=dict
@@ -76,8 +76,8 @@ class Robots:
     def __init__(
         self, body: bytes, dialect: Dialect, url: str | None = None, truncated: bool = False
     ) -> None:
-        # Slot by slot: half the time of what a frozen dataclass does by itself, and a crawler
-        # makes one of these for every site.
+        # Slot by slot: twice as fast as the generated __init__, and a crawler creates one for
+        # every site.
         _set_body(self, body)
         _set_dialect(self, dialect)
         _set_url(self, url)
@@ -97,7 +97,7 @@ class Robots:
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """The groups, in file order, whoever they are for."""
+        """All groups, in file order."""
         return self._gather().groups
 
     @property
@@ -107,30 +107,34 @@ class Robots:
 
     @property
     def too_many_rules(self) -> bool:
-        """True when the file has more rules than the dialect reads: it allows everything."""
+        """True when the file has more rules than the dialect allows: then everything is allowed."""
         limit = self.dialect.max_rules
         return limit is not None and self._gather().rule_lines > limit
 
     @property
     def sitemaps(self) -> tuple[Sitemap, ...]:
-        """The sitemaps the file names; they belong to no group.
+        """The sitemaps that the file lists; they belong to no group.
 
-        A relative URL is resolved when it is known where the file came from.
+        A relative URL is resolved if the URL of the file is known.
         """
         return tuple(
-            Sitemap(_resolved(each.value, self.url), each.line)
-            for each in self.directives
-            if each.name == "sitemap" and isinstance(each.value, str)
+            Sitemap(_resolved(directive.value, self.url), directive.line)
+            for directive in self.directives
+            if directive.name == "sitemap" and isinstance(directive.value, str)
         )
 
     @property
     def host(self) -> str | None:
-        """The main mirror the file names (Yandex); the last line counts."""
-        hosts = [each.value for each in self.directives if each.name == "host" and each.value]
+        """The main mirror (Yandex); the last Host line counts."""
+        hosts = [
+            directive.value
+            for directive in self.directives
+            if directive.name == "host" and directive.value
+        ]
         return str(hosts[-1]) if hosts else None
 
     def policy(self, agent: str | Sequence[str]) -> "Policy":
-        """This file bound to an agent; an agent with several names takes a sequence of them."""
+        """This file bound to an agent, or to an agent with several names."""
         if isinstance(agent, str):
             names: tuple[str, ...] = (agent,)
         else:
@@ -172,7 +176,7 @@ _set_gathered, _set_policies = _slots._gathered.__set__, _slots._policies.__set_
 class Policy(Matcher):
     """A parsed file bound to an agent: the fast way to check many URLs.
 
-    `allowed(url)` is one answer, `allowed_many(urls)` a list of them; both are the engine's own.
+    `allowed(url)` is one answer, `allowed_many(urls)` a list of them.
 
     >>> policy = parse("User-agent: *\\nCrawl-delay: 2\\nDisallow: /a").policy("MyBot")
     >>> policy.crawl_delay, policy.allowed_many(["https://example.com/a", "https://example.com/b"])
@@ -204,7 +208,7 @@ class Policy(Matcher):
     def check(self, url: str, retrieval: Retrieval | None = None) -> Verdict:
         """Whether the agent may fetch the URL, and why.
 
-        `retrieval` says how the file was retrieved, for the verdict to carry.
+        `retrieval` is how the file was retrieved; the verdict carries it.
         """
         robots, dialect = self.robots, self.robots.dialect
         path = dialect.normalise_path(match_path(url))
@@ -244,7 +248,7 @@ class Policy(Matcher):
         """
         path = self.robots.dialect.normalise_path(match_path(url))
         ranked = RuleSet(self.rules, self.robots.dialect).ranked
-        # The rules that `index_html` made are among the ranked ones already.
+        # The rules that `index_html` adds are already among the ranked ones.
         dialect = self.robots.dialect.but(index_html=False)
         return [rule for rule in reversed(ranked) if rule and RuleSet([rule], dialect).best(path)]
 
@@ -262,7 +266,7 @@ class Policy(Matcher):
 
     @property
     def is_timed(self) -> bool:
-        """Whether the file says anything about how fast, or when, this agent may come."""
+        """Whether the file has a delay, a rate or hours for this agent."""
         return bool(self._timed_lines)
 
     @property
@@ -274,7 +278,7 @@ class Policy(Matcher):
 
     @property
     def request_rate(self) -> RequestRate | None:
-        """The rate the site asks this agent to keep to; the slowest of several."""
+        """The request rate the site asks of this agent; the slowest of several."""
         if not self._timed_lines:
             return None
         return self._once("rate", self._slowest_rate)
@@ -285,7 +289,7 @@ class Policy(Matcher):
 
     @property
     def visit_time(self) -> VisitTime | None:
-        """The hours in which the site wants this agent; the shortest of several."""
+        """The hours in which this agent may visit; the shortest window of several."""
         if not self._timed_lines:
             return None
         return self._once("window", self._shortest_window)
@@ -295,11 +299,11 @@ class Policy(Matcher):
         return min(windows, key=lambda window: window.minutes, default=None)
 
     def _timed(self, name: str, read: Callable[[str], _T | None]) -> list[_T]:
-        values = [read(text) for each, text in self._timed_lines if each == name]
+        values = [read(text) for key, text in self._timed_lines if key == name]
         return [value for value in values if value is not None]
 
     def _once(self, name: str, work_out: Callable[[], _T]) -> _T:
-        """A value that is worked out when it is first asked for, and kept."""
+        """A value that is computed on first use, and kept."""
         kept = self._kept
         if kept is None:
             kept = {}
@@ -315,5 +319,5 @@ def _resolved(url: str, base: str | None) -> str:
 
     try:
         return urljoin(base or "", url)
-    except ValueError:  # brackets that are no IPv6 address: the text is all there is
+    except ValueError:  # brackets without an IPv6 address
         return url

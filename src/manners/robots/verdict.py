@@ -1,4 +1,4 @@
-"""The answer: may this agent fetch this URL, and what decided it."""
+"""Verdicts: may this agent fetch this URL, and what decided it."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,14 +9,14 @@ from manners.robots.groups import Rule
 
 
 class Reason(StrEnum):
-    """What a verdict rests on.
+    """Why a URL is allowed or disallowed.
 
     >>> print(Reason.RULE_MATCHED)
     rule-matched
     """
 
     RULE_MATCHED = "rule-matched"
-    """A rule of the file matched the path, and decided."""
+    """A rule matched the path and decided."""
     NO_RULE_MATCHED = "no-rule-matched"
     """A group is for this agent, and none of its rules matches: allowed (RFC 9309 2.2.2)."""
     NO_GROUP = "no-group"
@@ -37,15 +37,15 @@ class Reason(StrEnum):
     STALE_COPY = "stale-copy"
     """The robots.txt could not be retrieved, and an earlier copy decided (RFC 9309 2.4)."""
     NOT_RESPECTED = "not-respected"
-    """The user chose not to ask this site's robots.txt."""
+    """The user's settings ignore the robots.txt of this site."""
 
 
 class Retrieval(Protocol):
-    """How a file was retrieved; `str()` says it in a few words, beginning with the reason."""
+    """How a file was retrieved; `str()` is a short text that begins with the reason."""
 
     @property
     def is_plain(self) -> bool:
-        """Whether all went as it should, so that nobody needs to be told."""
+        """Whether the file was retrieved without anything worth a mention."""
 
     def to_dict(self) -> dict[str, Any]:
         """The retrieval as plain values, ready for JSON."""
@@ -65,9 +65,9 @@ class Verdict:
     allowed: bool
     reason: Reason
     rule: Rule | None = None
-    """The winning rule; None when no rule of the file took part in the decision."""
+    """The deciding rule; None when no rule decided."""
     agent: str = ""
-    """The name of the group that was chosen, as the file writes it; empty when there was none."""
+    """The name of the chosen group, as written; empty when there was none."""
     specificity: int = 0
     """How that name matched: 3 exactly, 2 as a pattern or in part, 1 as `*`, 0 not at all."""
     crawl_delay: float | None = None
@@ -77,7 +77,7 @@ class Verdict:
     """The path as it was matched, after the dialect's normalisation."""
     dialect: str = ""
     truncated: bool = False
-    """True when the file was longer than what was read of it."""
+    """True when the file was cut at the size limit."""
     retrieval: Retrieval | None = None
     """How the file was retrieved, where this package retrieved it."""
 
@@ -85,14 +85,14 @@ class Verdict:
         return self.allowed
 
     def __str__(self) -> str:
-        said = str(self.reason)
+        text = str(self.reason)
         if self.rule is not None:
-            said += f", line {self.line}" if self.line else ""
-            said += f": {printable(self.rule.pattern)}"
+            text += f", line {self.line}" if self.line else ""
+            text += f": {printable(self.rule.pattern)}"
         if self.retrieval is not None and not self.retrieval.is_plain:
-            told = str(self.retrieval)
-            said = told if told.startswith(said) else f"{said}; {told}"
-        return f"{'allowed' if self.allowed else 'disallowed'}: {said}"
+            outcome = str(self.retrieval)
+            text = outcome if outcome.startswith(text) else f"{text}; {outcome}"
+        return f"{'allowed' if self.allowed else 'disallowed'}: {text}"
 
     @property
     def line(self) -> int:
@@ -101,7 +101,7 @@ class Verdict:
 
     @property
     def line_text(self) -> str:
-        """The deciding line as the file has it; empty when no line decided."""
+        """The deciding line, as written; empty when no line decided."""
         return self.rule.text if self.rule else ""
 
     def to_dict(self) -> dict[str, Any]:

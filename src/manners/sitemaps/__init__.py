@@ -1,4 +1,4 @@
-"""Sitemaps: what a site says it has. Parsing only, piece by piece; nothing is fetched here.
+"""Sitemaps: parsed piece by piece; nothing is fetched here.
 
 >>> parser = SitemapParser("https://example.com/sitemap.xml")
 >>> data = b"<urlset><url><loc>https://example.com/a</loc><priority>0.8</priority></url></urlset>"
@@ -6,7 +6,7 @@
 [('https://example.com/a', 0.8)]
 """
 
-from manners.sitemaps.entry import Entry, Problem
+from manners.sitemaps.entry import Problem, SitemapEntry
 from manners.sitemaps.parser import SitemapParser
 
-__all__ = ["Entry", "Problem", "SitemapParser"]
+__all__ = ["Problem", "SitemapEntry", "SitemapParser"]

@@ -1,4 +1,4 @@
-"""What a sitemap names, and what is wrong with it."""
+"""Entries of a sitemap, and problems with it."""
 
 import re
 from datetime import UTC
@@ -13,7 +13,7 @@ from manners.urls import origin
 CHANGEFREQS = ("always", "hourly", "daily", "weekly", "monthly", "yearly", "never")
 
 MAX_TEXT = 16_384
-"""Characters of one URL or date: longer ones are nobody's."""
+"""Characters of one URL or date."""
 
 # W3C Date and Time Formats: a year, up to a time with a zone.
 _W3C = re.compile(
@@ -28,8 +28,8 @@ _PRIORITY = re.compile(r"\+?(?:[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20})").fu
 Kind = Literal["page", "sitemap"]
 
 
-class Entry(NamedTuple):
-    """A page, or another sitemap, that a sitemap names."""
+class SitemapEntry(NamedTuple):
+    """A page, or another sitemap, that a sitemap lists."""
 
     url: str
     kind: Kind = "page"
@@ -37,28 +37,30 @@ class Entry(NamedTuple):
     """When it last changed, in ISO 8601."""
     changefreq: str | None = None
     priority: float | None = None
-    """From 0 to 1; 0.5 is meant where none is said."""
+    """From 0 to 1; the default is 0.5."""
 
 
 class Problem(NamedTuple):
-    """Something in a sitemap that cannot be used, and where."""
+    """Something wrong in a sitemap, and where."""
 
     problem: str
-    """One of a few words, for programs."""
+    """A code, for programs."""
     detail: str = ""
-    """For people; what comes from the file is escaped and cut."""
+    """For people; text of the file is escaped and cut."""
     line: int = 0
-    """0 where it is not about a line."""
+    """0 when it is about the file."""
 
     def __str__(self) -> str:
         place = f"line {self.line}: " if self.line else ""
         return f"{place}{self.problem}" + (f": {self.detail}" if self.detail else "")
 
 
-def made(fields: dict[str, str], kind: Kind, base: str) -> tuple[Entry | None, list[Problem]]:
-    """An entry from the texts that were read for it, and what is wrong with them.
+def read_entry(
+    fields: dict[str, str], kind: Kind, base: str
+) -> tuple[SitemapEntry | None, list[Problem]]:
+    """An entry from its fields, and the problems with them.
 
-    >>> made({"loc": "/a", "priority": "2"}, "page", "https://example.com/s.xml")[0].url
+    >>> read_entry({"loc": "/a", "priority": "2"}, "page", "https://example.com/s.xml")[0].url
     'https://example.com/a'
     """
     problems: list[Problem] = []
@@ -90,13 +92,13 @@ def made(fields: dict[str, str], kind: Kind, base: str) -> tuple[Entry | None, l
         if written and (priority is None or priority > 1):
             problems.append(Problem("bad-priority", shown(written)))
             priority = None
-    return Entry(url, kind, lastmod, frequency, priority), problems
+    return SitemapEntry(url, kind, lastmod, frequency, priority), problems
 
 
 def _lastmod(text: str, problems: list[Problem]) -> str | None:
     if not text or _W3C(text):
         return text or None
-    try:  # feeds write it as mail does
+    try:  # RSS: a date as in mail
         moment = parsedate_to_datetime(text)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
     except (ValueError, TypeError, IndexError, OverflowError):
@@ -105,5 +107,5 @@ def _lastmod(text: str, problems: list[Problem]) -> str | None:
 
 
 def shown(text: str) -> str:
-    """Text of a file as it may be shown."""
+    """Text of a file, safe to show."""
     return printable(cut(text, 200))

@@ -1,7 +1,7 @@
 """Sitemaps, indexes and feeds in XML, well-formed or not.
 
-No declaration of a document type is read, no entity is ever expanded, and nothing is fetched. What
-is not well-formed costs one entry: the parser begins again with the next.
+Document type declarations are ignored, no entity is expanded, and nothing is fetched. An error
+costs one entry: the parser starts again with the next.
 """
 
 import re
@@ -10,7 +10,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
+from manners._text import possessive
 from manners.sitemaps.entry import MAX_TEXT, Kind, shown
+from manners.sitemaps.repair import Repair
 
 if TYPE_CHECKING:
     from manners.sitemaps.parser import Form, SitemapParser
@@ -18,11 +20,11 @@ if TYPE_CHECKING:
 _MAX_RESTARTS = 50_000
 _MAX_DEPTH = 1_000
 _MAX_NAMES = 10_000
-"""Names of elements and attributes that are remembered."""
+"""Names of elements and attributes that expat may keep."""
 _MAX_TOKEN = 1024 * 1024
-"""Bytes of one tag or comment. Each block is read together with the token that it goes on with."""
+"""Bytes of one tag or comment: expat reads an unfinished one again with each block."""
 _MAX_TAG = 100
-"""Bytes by which an entry is recognised."""
+"""Bytes of the start tag of an entry that are looked at."""
 
 _ROOTS: "dict[str, Form]" = {
     "urlset": "urlset",
@@ -33,7 +35,7 @@ _ROOTS: "dict[str, Form]" = {
     "html": "html",
 }
 _ITEMS: dict[str, Kind] = {"url": "page", "sitemap": "sitemap", "item": "page", "entry": "page"}
-# What is read of each kind of item, and what it is called here.
+# The elements that are read of each kind of entry, and our names for them.
 _FIELDS = {
     "url": {"loc": "loc", "lastmod": "lastmod", "changefreq": "changefreq", "priority": "priority"},
     "sitemap": {"loc": "loc", "lastmod": "lastmod"},
@@ -41,55 +43,48 @@ _FIELDS = {
     "entry": {"link": "link", "updated": "lastmod", "published": "published"},
 }
 _BELONGS = {"urlset": "url", "index": "sitemap", "rss": "item", "atom": "entry"}
-# The logo of a feed has a <url>, which is no page.
+# The <url> of a feed is that of its logo, not a page.
 _NEVER = {"rss": ("url", "sitemap"), "atom": ("url", "sitemap")}
-# Where a file without a root has an entry of this kind.
+# The root to assume for a file that has none.
 _ROOT_OF = {b"url": "urlset", b"sitemap": "sitemapindex", b"item": "rss", b"entry": "feed"}
 
-# A `&` that begins none of the five entities of XML, nor a character; and sections in which it is
-# nothing special.
-_BARE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});)")
-_SECTION = re.compile(rb"<!\[CDATA\[.*?(?:(\]\]>)|\Z)|<!--.*?(?:(-->)|\Z)", re.DOTALL)
-_CDATA, _COMMENT = b"]]>", b"-->"
-# The end of a block that the next one may make one of these.
-_PARTIAL = re.compile(
-    rb"(?:&[#0-9A-Za-z]{0,9}|<(?:!(?:-|\[(?:C(?:D(?:A(?:TA?)?)?)?)?)?)?)\Z"
-).search
 _NAME = rb"(?:[A-Za-z_][\w.-]{0,60}:)?"
 _ITEM = rb"<" + _NAME + rb"(url|sitemap|item|entry)[\s>/]"
 _FIRST = re.compile(_ITEM + rb"|<" + _NAME + rb"(?:urlset|sitemapindex|rss|RDF|feed)[\s>/]").search
 _ROOT = re.compile(rb"()<" + _NAME + rb"(?:urlset|sitemapindex|rss|RDF|feed)[\s>/]").search
 _ENTITY = re.compile(rb"<!ENTITY\s{1,9}(?:%\s{1,9})?([^\s%\"'<>]{1,40})\s").search
-# An entry without anything that takes a parser to understand. No "\r", which XML reads as "\n", no
-# "]", of which "]]>" may not be, and no EF, with which the characters begin that may not be.
+# An entry that needs no XML parser. No "\r", which XML reads as "\n"; no "]", because "]]>" is not
+# allowed in text; no EF byte, with which the characters that XML forbids begin.
 _TEXT = rb"[^<&\]\r\xef]{1,200}+"
+_URL = possessive(rf"{_TEXT.decode()}|&amp;", "{1,60}").encode()
 _PLAIN = re.compile(
-    rb"\s*+<url>\s*+<loc>(?P<loc>(?:%s|&amp;){1,60}+)</loc>\s*+"
+    rb"\s*+<url>\s*+<loc>(?P<loc>%s)</loc>\s*+"
     rb"(?:<lastmod>(?P<lastmod>%s)</lastmod>\s*+)?"
     rb"(?:<changefreq>(?P<changefreq>%s)</changefreq>\s*+)?"
-    rb"(?:<priority>(?P<priority>%s)</priority>\s*+)?</url>" % ((_TEXT,) * 4)
+    rb"(?:<priority>(?P<priority>%s)</priority>\s*+)?</url>" % (_URL, _TEXT, _TEXT, _TEXT)
 ).match
 _PLAIN_PATH = ["urlset"]
-_CONTROL = bytes(set(range(32)) - {9, 10, 13})
 _HTTP = ("http://", "https://")
 
 
 class Markup:
-    """Reads the blocks of a file in XML, which are UTF-8 already."""
+    """Reads a sitemap in XML, block by block, already in UTF-8.
+
+    Its state is that of one walk through a file, and its methods are expat's callbacks: hence more
+    attributes than most classes have.
+    """
 
     def __init__(self, parser: "SitemapParser", lines: int, is_late: bool = False) -> None:
         self._parser = parser
         self._has_begun = is_late
-        self._ends_in_cr = False  # the last block: an LF that follows is of the same line end
-        self._held = b""  # the end of a block that cannot be told yet
-        self._inside = b""  # what ends the section that the block stands in
-        self._expat: expat.XMLParserType | None = None  # none while the next entry is looked for
-        self._lines = lines  # of the file, before what expat sees
-        self._ahead = b"", 0, 0  # a block, and from where to where it is read without expat
+        self._repair = Repair()
+        self._expat: expat.XMLParserType | None = None  # None while looking for the next entry
+        self._lines = lines  # of the file, before the part that expat reads
+        self._ahead = b"", 0, 0  # a block, and the part of it that is read without expat
         self._skipped = b""
         self._find = _FIRST
         self._root = ""
-        self._place: list[str] = []  # what is open around entries
+        self._place: list[str] = []  # the open elements around entries
         self._tables: dict[str, dict[str, str]] = {}
         self._restarts = 0
         self._has_entity = self._is_complete = self._is_rootless = False
@@ -103,105 +98,61 @@ class Markup:
 
     @property
     def line(self) -> int:
-        """Where in the file it stands."""
+        """The number of the current line in the file."""
         ahead, at, end = self._ahead
         lines = self._lines + ahead.count(b"\n", at, end)
         return lines + (1 if self._expat is None else int(self._expat.CurrentLineNumber))
 
     def feed(self, data: bytes) -> None:
         """Read on."""
-        data = self._with_newlines(data.translate(None, _CONTROL))
+        data = self._repair.newlines(data)
         if not self._has_begun:
             start = data.lstrip(b" \t\n\xef\xbb\xbf")
             self._lines += data.count(b"\n", 0, len(data) - len(start))
             data, self._has_begun = start, bool(start)
-        was_inside = self._inside
-        data = self._mended(data)
+        was_inside = self._repair.is_inside
+        data = self._repair.ampersands(data)
         self._push(data, is_plain=not was_inside and b"<![" not in data)
 
     def close(self, is_cut: bool = False) -> None:
-        """The file is over, or what is read of it."""
-        self._push(self._mended(b"", is_final=True))
+        """Read the rest, at the end of the file or of what is read of it."""
+        self._push(self._repair.ampersands(b"", is_final=True))
         if self._expat is not None and not self._parser.is_over:
             with suppress(expat.ExpatError, _Broken, _Stop):
-                self._expat.Parse(b"", True)  # from 2.6 on, expat may put off the last tokens
+                self._expat.Parse(b"", True)  # from 2.6 on, expat may defer the last tokens
         if self._parser.is_over:
             return
         if not self._root:
             self._parser.note("not-a-sitemap", "no element was found")
         elif not (self._is_complete or is_cut or (self._is_rootless and not self._inner)):
-            self._parser.note("truncated", "the file breaks off", self.line)
+            self._parser.note("truncated", "the file ends early", self.line)
         self._leave_item(is_broken=True)
 
-    # Before the parser sees it.
-
-    def _with_newlines(self, data: bytes) -> bytes:
-        """The data with every line end as one LF (XML 1.0 section 2.11): so lines are counted."""
-        if self._ends_in_cr and data:
-            data = data.removeprefix(b"\n")
-            self._ends_in_cr = False
-        if b"\r" in data:
-            self._ends_in_cr = data.endswith(b"\r")
-            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        return data
-
-    def _mended(self, data: bytes, is_final: bool = False) -> bytes:
-        """The data with bare ampersands escaped, as far as it can be told what is one."""
-        data, self._held, head = self._held + data, b"", b""
-        if self._inside:
-            end = data.find(self._inside)
-            if end < 0:
-                return self._without_end(data, 0, is_final)
-            end += len(self._inside)
-            head, data, self._inside = data[:end], data[end:], b""
-        tail = b""
-        partial = None if is_final else _PARTIAL(data, max(len(data) - 11, 0))
-        if partial is not None:
-            data, tail = data[: partial.start()], partial[0]
-
-        parts, at = [head], 0
-        for found in _SECTION.finditer(data) if b"<!" in data else ():
-            parts.append(_BARE.sub(b"&amp;", data[at : found.start()]))
-            section, at = found[0], found.end()
-            if not found.lastindex:
-                self._inside, begin = (_CDATA, 9) if section[2:3] == b"[" else (_COMMENT, 4)
-                section = self._without_end(section, begin, is_final)
-            parts.append(section)
-        parts.append(_BARE.sub(b"&amp;", data[at:]))
-        self._held += tail
-        return b"".join(parts)
-
-    def _without_end(self, data: bytes, begin: int, is_final: bool) -> bytes:
-        """A section that goes on, without what may be the beginning of its end."""
-        for size in (2, 1):
-            if len(data) - begin >= size and data.endswith(self._inside[:size]) and not is_final:
-                self._held = data[-size:]
-                return data[:-size]
-        return data
+    # Feeding expat.
 
     def _push(self, data: bytes, is_plain: bool = False) -> None:
         at = 0
         while at < len(data) and not self._parser.is_over:
-            made = self._expat
-            if made is None:
+            xml = self._expat
+            if xml is None:
                 data, at = self._resumed(data[at:]), 0
                 continue
             if is_plain and self._path and not self._inner:
-                after = self._plain(data, at, made) if self._path == _PLAIN_PATH else at
+                after = self._plain(data, at, xml) if self._path == _PLAIN_PATH else at
                 is_plain, at = after > at, after
-                if self._parser.is_over:  # what follows the last entry that counts is not looked at
+                if self._parser.is_over:  # anything behind the last entry that counts is ignored
                     return
             # Up to the end of this entry, if more plain ones may follow; else all of it.
             end = data.find(b"</url>", at) + 6 if is_plain else 0
-            at = self._parse(data, at, end if end > 5 else len(data), made)
+            at = self._parse(data, at, end if end > 5 else len(data), xml)
 
-    def _plain(self, data: bytes, at: int, made: expat.XMLParserType) -> int:
-        """Read the entries that are written as nearly all are, which takes a fraction of the time.
+    def _plain(self, data: bytes, at: int, xml: expat.XMLParserType) -> int:
+        """Read entries in the most common form without expat, in a fraction of the time.
 
-        Returns where they end. Whatever is there but plain text in the usual elements is left to
-        expat, and so is everything when expat is in the midst of a token.
+        Returns where they end. Anything but plain text in the usual elements is for expat, and so
+        is everything while expat is inside a token.
         """
-        if int(made.CurrentByteIndex) != self._fed:
+        if int(xml.CurrentByteIndex) != self._fed:
             return at
         end, add = at, self._parser.add
         while not self._parser.is_over:
@@ -215,18 +166,18 @@ class Markup:
                 fields["loc"] = fields["loc"].replace("&amp;", "&")
             add(fields, "page")
         if end > at:
-            self._opening = 0  # where it was begun is behind it
+            self._opening = 0  # the start is behind us
         self._ahead = b"", 0, 0
         self._lines += data.count(b"\n", at, end)
         return end
 
-    def _parse(self, data: bytes, at: int, end: int, made: expat.XMLParserType) -> int:
-        """Let expat read from here to there; returns where to go on."""
+    def _parse(self, data: bytes, at: int, end: int, xml: expat.XMLParserType) -> int:
+        """Let expat read from `at` to `end`; returns where to continue."""
         try:
-            made.Parse(data[at:end], False)
+            xml.Parse(data[at:end], False)
         except expat.ExpatError as error:
-            # What fails where it was begun with is not begun with again.
-            where = at + max(int(made.ErrorByteIndex), self._opening + 1) - self._fed
+            # An entry that fails at its start is not tried again.
+            where = at + max(int(xml.ErrorByteIndex), self._opening + 1) - self._fed
             detail = expat.ErrorString(error.code) or ""
             return self._skip(data, at, where, "not-well-formed", detail)
         except _Broken as broken:
@@ -235,33 +186,33 @@ class Markup:
             return len(data)
         self._fed += end - at
         self._newlines += data.count(b"\n", at, end)
-        self._limited(made)
+        self._limited(xml)
         return end
 
-    def _limited(self, made: expat.XMLParserType) -> None:
-        """See to it that what is kept of the file stays small."""
+    def _limited(self, xml: expat.XMLParserType) -> None:
+        """Limit what is kept of the file."""
         if self._field and sum(map(len, self._text)) > MAX_TEXT:
             self._text[:] = ["".join(self._text)[: MAX_TEXT + 1]]
-            made.CharacterDataHandler = None
-        if self._fed - int(made.CurrentByteIndex) > _MAX_TOKEN:
+            xml.CharacterDataHandler = None
+        if self._fed - int(xml.CurrentByteIndex) > _MAX_TOKEN:
             self._skip(b"", 0, 0, "too-long", "a tag or a comment")
-        elif len(made.intern) > _MAX_NAMES:
-            self._skip(b"", 0, 0, "too-many-names", "of elements and attributes")
+        elif len(xml.intern) > _MAX_NAMES:
+            self._skip(b"", 0, 0, "too-many-names", "too many names of elements and attributes")
 
-    # Behind what cannot be read.
+    # After an error.
 
     def _skip(self, data: bytes, at: int, where: int, problem: str = "", detail: str = "") -> int:
-        """Leave this entry, which expat was given up to `at`; returns where to look for the next.
+        """Skip this entry, of which expat has read up to `at`; returns where to look for the next.
 
-        That is before `at` where a token is broken that it was given the beginning of. One that
-        began in an earlier block is left behind.
+        That is before `at` when the error is in a token that began before `at`. A token that began
+        in an earlier block is skipped.
         """
         if problem:
             self._parser.note(problem, detail, self.line)
         self._leave_item(is_broken=True)
         self._restarts += 1
         if self._restarts > _MAX_RESTARTS:
-            self._parser.stop("not-well-formed", "too often to read on", self.line)
+            self._parser.stop("not-well-formed", "too many errors; the rest is not read", self.line)
         if self._parser.form == "unknown" and self._root:  # the real one may follow
             self._root, self._find = "", _FIRST
         where = max(where, 0)
@@ -270,7 +221,7 @@ class Markup:
         return where
 
     def _resumed(self, data: bytes) -> bytes:
-        """Look for the next entry; returns it with what follows."""
+        """Find the next entry; returns the data from there on."""
         data, self._skipped = self._skipped + data, b""
         found = self._find(data)
         if found is None:
@@ -285,7 +236,9 @@ class Markup:
                 self._has_entity = True
                 name = entity[1].decode("utf-8", "replace")
                 line = self._lines + data.count(b"\n", 0, entity.start()) + 1
-                self._parser.note("entity", shown(f"{name} is declared, and not expanded"), line)
+                self._parser.note(
+                    "entity", shown(f"{name} is declared; entities are not expanded"), line
+                )
         self._lines += data.count(b"\n", 0, at)
         if found is None:
             return b""
@@ -298,40 +251,40 @@ class Markup:
 
     def _reset(self) -> None:
         self._expat = None
-        self._fed: int = 0  # what expat was given, as far as it has read it without a mistake
+        self._fed: int = 0  # bytes that expat has read without an error
         self._newlines = self._opening = 0
-        self._path: list[str] = []  # what is open, down to the entry
-        self._item, self._inner = "", 0  # the entry, and how deep in it
+        self._path: list[str] = []  # the open elements, down to the entry
+        self._item, self._inner = "", 0  # the entry, and the depth within it
         self._fields: dict[str, str] = {}
-        self._field = ""  # what is being read
+        self._field = ""  # the field that is being read
 
     def _start(self, names: Sequence[str]) -> None:
-        """Begin as if these elements were open."""
+        """Start expat as if these elements were open."""
         self._reset()
-        made = self._expat = expat.ParserCreate("utf-8")  # whatever the declaration says
-        if hasattr(made, "SetReparseDeferralEnabled"):
-            made.SetReparseDeferralEnabled(False)  # tokens are limited here
-        made.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
-        made.buffer_text = True
-        made.StartElementHandler = self._begin
-        made.EndElementHandler = self._end
-        made.StartDoctypeDeclHandler = self._doctype
+        xml = self._expat = expat.ParserCreate("utf-8")  # whatever the declaration says
+        if hasattr(xml, "SetReparseDeferralEnabled"):
+            xml.SetReparseDeferralEnabled(False)  # tokens are limited here
+        xml.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+        xml.buffer_text = True
+        xml.StartElementHandler = self._begin
+        xml.EndElementHandler = self._end
+        xml.StartDoctypeDeclHandler = self._doctype
         opening = "".join(f"<{name}>" for name in names).encode()
-        made.Parse(opening, False)
+        xml.Parse(opening, False)
         self._fed = self._opening = len(opening)
         self._is_complete = False
 
-    # What the parser sees.
+    # Callbacks of expat.
 
     def _broken(self, problem: str, detail: str) -> "_Broken":
-        # Behind what raises, expat goes on to the end of the block: where it stands is told now.
+        # After an exception expat goes on to the end of the block: so the position is taken now.
         if problem:
             self._parser.note(problem, detail, self.line)
         return _Broken(int(self._expat.CurrentByteIndex))  # type: ignore[union-attr]
 
     def _doctype(self, *declared: object) -> None:
-        if declared[-1]:  # it has declarations of its own
-            self._find = _ROOT  # what is declared could only be used to do harm
+        if declared[-1]:  # an internal subset
+            self._find = _ROOT  # declarations could only do harm
             raise self._broken("", "")
 
     def _begin(self, name: str, attributes: dict[str, str]) -> None:
@@ -342,17 +295,17 @@ class Markup:
                 if field is not None:
                     self._begin_field(field, attributes)
             elif self._inner > _MAX_DEPTH:
-                raise self._broken("too-deep", "an element in too many others")
+                raise self._broken("too-deep", "elements nested too deeply")
             return
         path = self._path
         local = name.rpartition(":")[2]
         if not path and local in _ITEMS:
-            raise self._broken("no-root", "entries that stand in nothing")
+            raise self._broken("no-root", "entries without a root element")
         if path and local in _ITEMS and local not in _NEVER.get(self._parser.form, ()):
             self._enter_item(name, local)
             return
         if len(path) >= _MAX_DEPTH:
-            raise self._broken("too-deep", "an element in too many others")
+            raise self._broken("too-deep", "elements nested too deeply")
         path.append(name)
         if not self._root:
             self._see_root(name, local)
@@ -398,7 +351,9 @@ class Markup:
             self._parser.stop("html", "a web page, not a sitemap", self.line)
             raise _Stop
         if self._parser.form == "unknown":
-            self._parser.note("unknown-root", shown(f"<{name}> is none of a sitemap"), self.line)
+            self._parser.note(
+                "unknown-root", shown(f"<{name}> is not a sitemap element"), self.line
+            )
         self._root = name if len(name) <= _MAX_TAG else "urlset"
         self._place = [self._root]
         ending = re.escape(self._root.encode())
@@ -435,13 +390,8 @@ class Markup:
 
 
 class _Stop(Exception):
-    """There is no need to read on."""
+    """Nothing more needs to be read."""
 
 
 class _Broken(Exception):
-    """What follows cannot be read as it is; with where that is."""
-
-
-def line_ends(data: bytes) -> int:
-    """How many line ends there are, of any kind."""
-    return data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
+    """The file cannot be read beyond the position in `args`."""

@@ -1,20 +1,21 @@
 """Reading a sitemap piece by piece: XML, text or a feed, gzipped or not; bounded, never raising.
 
-The protocol (sitemaps.org) allows 50,000 URLs and 50 MB in a file. What real files get wrong is
-read all the same where it can be told what is meant: a bare `&`, white space before the XML
-declaration, an entry that is not well-formed, a file that breaks off.
+The protocol (sitemaps.org) allows 50,000 URLs and 50 MB in a file. Common mistakes are tolerated
+where the intention is clear: a bare `&`, white space before the XML declaration, an entry that is
+not well-formed, a truncated file.
 
-However a file is cut into pieces, it is read in the same blocks: what is found does not depend on
-the network.
+However the network cuts a file into pieces, it is read in the same blocks, so that the result is
+always the same.
 """
 
 import re
 from typing import Literal
 
+from manners._inflate import GZIP, Inflater
 from manners.sitemaps.charset import ToUtf8
-from manners.sitemaps.entry import MAX_TEXT, Entry, Kind, Problem, made, shown
-from manners.sitemaps.gunzip import Gunzip
-from manners.sitemaps.markup import Markup, line_ends
+from manners.sitemaps.entry import MAX_TEXT, Kind, Problem, SitemapEntry, read_entry, shown
+from manners.sitemaps.markup import Markup
+from manners.sitemaps.repair import line_ends
 
 MAX_BYTES = 50 * 1024 * 1024
 """Bytes of a file that are read, after decompression."""
@@ -39,8 +40,8 @@ _XML_INSIDE = re.compile(
 class SitemapParser:
     """Reads one sitemap; `url` is where it came from.
 
-    `feed` returns the entries that were read so far, `close` the rest. What is wrong is in
-    `problems`.
+    `feed` returns the entries read so far, `close` the rest; `problems` says what is wrong. It is
+    one pipeline (gunzip, blocks, UTF-8, reader): hence more attributes than most classes have.
     """
 
     def __init__(
@@ -48,27 +49,27 @@ class SitemapParser:
     ) -> None:
         self.url = url
         self.form: Form = "unknown"
-        """What kind of file it is, as far as is known."""
+        """The kind of file, as far as known."""
         self.problems: list[Problem] = []
         self.entries = 0
         """How many entries were read."""
         self.is_over = False
         """Whether more data would change nothing."""
-        self._left, self._max_entries = max_bytes, max_entries
+        self._room, self._max_entries = max_bytes, max_entries
         self._refused = 0
         self._begun = b""
         self._is_gzip: bool | None = None
-        self._gunzip = Gunzip()
+        self._inflater = Inflater(GZIP, salvage=True)
         self._block = bytearray()
         self._start = b""
         self._lines = 0
         self._is_wrong = False
         self._to_utf8: ToUtf8 | None = None
         self._reader: Markup | _Text | None = None
-        self._found: list[Entry] = []
+        self._found: list[SitemapEntry] = []
 
-    def feed(self, data: bytes) -> list[Entry]:
-        """Read on; returns entries that are complete."""
+    def feed(self, data: bytes) -> list[SitemapEntry]:
+        """Read more data; returns the entries that are complete."""
         if self._is_gzip is None and not self.is_over:
             self._begun += data
             if len(self._begun) < 2:
@@ -81,85 +82,85 @@ class SitemapParser:
             self._read(data)
         return self._taken()
 
-    def close(self) -> list[Entry]:
-        """The file is over; returns the entries that were still open."""
+    def close(self) -> list[SitemapEntry]:
+        """End of the file; returns the remaining entries."""
         if self._is_gzip is None:
             self._read(self._begun)
         is_cut = False
-        if self._is_gzip and not self._gunzip.is_complete and not self.is_over:
+        if self._is_gzip and not self._inflater.is_complete and not self.is_over:
             is_cut = True
-            if not self._gunzip.problem:
-                self.note("truncated", "the gzip stream breaks off")
+            if not self._inflater.problem:
+                self.note("truncated", "the gzip stream ends early")
         self._finish(is_cut)
         return self._taken()
 
     def note(self, problem: str, detail: str = "", line: int = 0) -> None:
-        """Remember that something is wrong."""
+        """Add a problem."""
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(Problem(problem, detail, line))
 
     def stop(self, problem: str, detail: str, line: int = 0) -> None:
-        """Remember why nothing more is read; there is always room for that."""
+        """Add the problem for which nothing more is read; it is always kept."""
         self.problems.append(Problem(problem, detail, line))
         self.is_over = True
 
     def add(self, fields: dict[str, str], kind: Kind) -> None:
-        """An entry was read."""
+        """Add an entry."""
         if self.is_over:
             return
         if self.entries >= self._max_entries:
             detail = f"only the first {self._max_entries:,} are read"
             self.stop("too-many-entries", detail, self._line)
             return
-        entry, problems = made(fields, kind, self.url)
+        entry, problems = read_entry(fields, kind, self.url)
         if entry is None:
             self.refuse(*problems)
             return
-        for each in problems:
-            self.note(each.problem, each.detail, self._line)
+        for problem in problems:
+            self.note(problem.problem, problem.detail, self._line)
         self.entries += 1
         self._found.append(entry)
 
     def refuse(self, problem: Problem) -> None:
-        """Something was read that is no entry; as many of these as of entries are enough."""
+        """Add a problem in place of an entry; there may be as many of them as of entries."""
         self.note(problem.problem, problem.detail, self._line)
         self._refused += 1
         if self._refused > self._max_entries:
-            self.stop("too-many-entries", "that have no URL", self._line)
+            self.stop("too-many-entries", "too many entries without a URL", self._line)
 
     @property
     def _line(self) -> int:
         return self._reader.line if self._reader is not None else 0
 
-    def _taken(self) -> list[Entry]:
+    def _taken(self) -> list[SitemapEntry]:
         found, self._found = self._found, []
         return found
 
-    # From the file to the blocks that are read.
+    # From the file to blocks.
 
     def _unzip(self, data: bytes) -> None:
-        if self.is_over or self._gunzip.is_over:
+        if self.is_over or self._inflater.is_over:
             return
-        for piece in self._gunzip.feed(data):
+        for piece in self._inflater.feed(data):
             self._read(piece)
             if self.is_over:
                 return
-        if self._gunzip.problem:
-            self.note("bad-gzip", self._gunzip.problem)
+        if self._inflater.problem:
+            self.note("bad-gzip", self._inflater.problem)
 
     def _read(self, data: bytes) -> None:
         if self.is_over:
             return
-        is_too_large = len(data) > self._left
-        self._block += data[: self._left]
-        self._left = max(self._left - len(data), 0)
+        is_too_large = len(data) > self._room
+        self._block += data[: self._room]
+        self._room = max(self._room - len(data), 0)
         at = 0
         while len(self._block) - at >= _BLOCK and not self.is_over:
             self._see(bytes(self._block[at : at + _BLOCK]))
             at += _BLOCK
         del self._block[:at]
         if is_too_large and not self.is_over:
-            self.note("too-large", "the file is longer than what is read of it")
+            self.note("too-large", "the file is too long, and was cut")
             self._finish(is_cut=True)
 
     def _finish(self, is_cut: bool) -> None:
@@ -193,9 +194,9 @@ class SitemapParser:
         self._reader.feed(data)
 
     def _choose(self, text: bytes) -> "Markup | _Text | None":
-        """What reads this kind of file, which is seen by how it begins."""
+        """The reader for this kind of file, by its first bytes."""
         if not text:
-            self.stop("empty", "there is nothing in the file")
+            self.stop("empty", "the file is empty")
             return None
         if _HTML(text):
             self.form = "html"
@@ -217,20 +218,20 @@ class _Text:
 
     @property
     def line(self) -> int:
-        """Where in the file it stands."""
+        """The number of the current line."""
         return self._lines + line_ends(self._data[: self._at]) + 1
 
     def feed(self, data: bytes) -> None:
         """Read the lines that are complete."""
         data = self._rest + data
         end = max(data.rfind(b"\n"), data.rfind(b"\r", 0, -1)) + 1
-        # What comes after a "\r" tells whether it ends a line by itself.
+        # Only the byte after a "\r" tells whether it ends a line by itself.
         rest = data[end:]
         self._rest = rest if len(rest) <= MAX_TEXT else rest[:MAX_TEXT] + rest[-1:]
         self._read(data[:end])
 
     def close(self, is_cut: bool = False) -> None:
-        """Read the last line, unless it may go on."""
+        """Read the last line, unless it was cut."""
         if not is_cut or self._rest.endswith(b"\r"):
             self._read(self._rest)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from manners import _sqlite
-from manners.cache.backends import metadata, read_entry
+from manners.cache.encoding import metadata, read_entry
 from manners.cache.entry import Entry
 from manners.errors import StoreError
 
@@ -33,23 +33,23 @@ WHERE excluded.at >= entries.at
 """
 _SELECT = "SELECT body, metadata FROM entries"
 _WAIT = 0.2
-"""Seconds to wait for another process that writes; less than the tier's patience."""
-_KEPT = 31 * 86_400.0
-"""Seconds: no profile uses a copy that is older."""
+"""Seconds to wait for another process that writes; less than the tier's timeout."""
+_MAX_AGE = 31 * 86_400.0
+"""Seconds: no profile uses an older copy."""
 _SAVES = 1000
-"""Saves after which what is too old is dropped."""
+"""Saves after which entries that are too old are dropped."""
 
 
-def open_backend(where: str, timeout: float = _WAIT) -> "SqliteBackend":  # noqa: ARG001 (no server)
+def open_backend(where: str, timeout: float = _WAIT) -> "SqliteCache":  # noqa: ARG001 (for servers)
     """The backend for a path, or for `sqlite:///path`."""
-    return SqliteBackend(Path(where.removeprefix("sqlite:///")))
+    return SqliteCache(Path(where.removeprefix("sqlite:///")))
 
 
-class SqliteBackend:
+class SqliteCache:
     """Entries in a file.
 
-    The file is opened when it is first needed, in a thread of its own, and again after a failure:
-    it may have been replaced.
+    The file is opened when first needed, in a thread of its own, and again after a failure: it may
+    have been replaced.
     """
 
     def __init__(self, path: Path) -> None:
@@ -59,19 +59,19 @@ class SqliteBackend:
         self._saves = 0
 
     async def load(self, origin: str) -> Entry | None:
-        """What is kept of an origin; None when nothing is."""
+        """The entry of an origin, fresh or stale; None when there is none."""
         return await self._run(self._load, origin)
 
     async def save(self, entry: Entry) -> None:
-        """Keep this, unless something newer is kept."""
+        """Save an entry, unless a newer one is there."""
         await self._run(self._save, entry)
 
     async def forget(self, origin: str) -> bool:
-        """Drop what is kept of an origin; whether there was anything."""
+        """Drop the entry of an origin; False when there was none."""
         return await self._run(self._forget, origin)
 
     async def entries(self) -> AsyncIterator[Entry]:
-        """Everything that is kept, by origin."""
+        """All entries, sorted by origin."""
         after = ""
         while page := await self._run(self._page, after):
             for entry in page:
@@ -79,12 +79,12 @@ class SqliteBackend:
             after = page[-1].origin
 
     async def close(self) -> None:
-        """Close the file; whoever needs it again opens it again."""
+        """Close the file; the next call opens it again."""
         thread, self._thread = self._thread, None
         if thread is not None:
             closing = thread.submit(self._close)
             thread.shutdown(wait=False)
-            # Whoever is cancelled meanwhile stops waiting; the file is closed all the same.
+            # Cancelling stops the waiting, not the closing.
             await asyncio.shield(asyncio.wrap_future(closing))
 
     async def _run(self, work: Callable[..., _T], *arguments: Any) -> _T:
@@ -116,7 +116,7 @@ class SqliteBackend:
         self._open().execute(_SAVE, row)
         self._saves += 1
         if self._saves % _SAVES == 0:
-            self._open().execute("DELETE FROM entries WHERE at < ?", (entry.outcome.at - _KEPT,))
+            self._open().execute("DELETE FROM entries WHERE at < ?", (entry.outcome.at - _MAX_AGE,))
 
     def _forget(self, origin: str) -> bool:
         return self._open().execute("DELETE FROM entries WHERE origin = ?", (origin,)).rowcount > 0

@@ -1,21 +1,20 @@
-"""Entries in Valkey or Redis, shared by a fleet."""
+"""Entries in Valkey or Redis, shared by several machines."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from manners import _valkey
-from manners.cache.backends import metadata, read_entry
+from manners.cache.encoding import metadata, read_entry
 from manners.cache.entry import Entry
 from manners.errors import StoreError
 
 SCHEMES = _valkey.SCHEMES
 
 _PREFIX = "manners:robots:"
-_KEPT = 31 * 86_400
-"""Seconds: no profile uses a copy that is older."""
-# The newer is kept, whoever comes last. HSET is the first that writes: a server without memory
-# refuses it only there.
+_MAX_AGE = 31 * 86_400
+"""Seconds: no profile uses an older copy."""
+# The newer entry wins. HSET is the first write: a server that is out of memory refuses only that.
 _SAVE = """
 local at = redis.call('HGET', KEYS[1], 'at')
 if at and (tonumber(at) or 0) > tonumber(ARGV[1]) then return 0 end
@@ -25,13 +24,13 @@ return 1
 """
 
 
-def open_backend(where: str, timeout: float = _valkey.TIMEOUT) -> "ValkeyBackend":
+def open_backend(where: str, timeout: float = _valkey.TIMEOUT) -> "ValkeyCache":
     """The backend for `valkey://host:port/database`; `valkeys://` speaks TLS."""
-    return ValkeyBackend(where, timeout=timeout)
+    return ValkeyCache(where, timeout=timeout)
 
 
-class ValkeyBackend:
-    """Entries in a server, a hash for each, which the server drops when they are too old."""
+class ValkeyCache:
+    """Entries on a server, one hash each, which expire when they are too old."""
 
     def __init__(self, url: str, prefix: str = _PREFIX, timeout: float = _valkey.TIMEOUT) -> None:
         self._server = server = _valkey.Server(url, timeout)
@@ -40,35 +39,35 @@ class ValkeyBackend:
         self._save = self._redis.register_script(_SAVE)
 
     async def load(self, origin: str) -> Entry | None:
-        """What is kept of an origin; None when nothing is."""
+        """The entry of an origin, fresh or stale; None when there is none."""
         return await self._read(self._prefix + origin)
 
     async def save(self, entry: Entry) -> None:
-        """Keep this, unless something newer is kept."""
-        # A body that is there begins with a "+": one that is empty is not one that is missing.
+        """Save an entry, unless a newer one is there."""
+        # A body begins with a "+": an empty body is not a missing one.
         body = b"" if entry.body is None else b"+" + entry.body
         with self._errors():
             await self._answer(
                 self._save(
                     keys=[self._prefix + entry.origin],
-                    args=[repr(entry.outcome.at), metadata(entry), body, _KEPT],
+                    args=[repr(entry.outcome.at), metadata(entry), body, _MAX_AGE],
                 )
             )
 
     async def forget(self, origin: str) -> bool:
-        """Drop what is kept of an origin; whether there was anything."""
+        """Drop the entry of an origin; False when there was none."""
         with self._errors():
             return int(await self._answer(self._redis.delete(self._prefix + origin))) > 0
 
     async def entries(self) -> AsyncIterator[Entry]:
-        """Everything that is kept, in no order."""
+        """All entries, in no order."""
         cursor, seen = 0, set[Any]()
         while True:
             with self._errors():
                 question = self._redis.scan(cursor, self._prefix + "*", 100)
                 cursor, keys = await self._answer(question)
             for key in keys:
-                if key not in seen:  # while the server grows its table, a key may come twice
+                if key not in seen:  # a key may come twice while the server grows its table
                     seen.add(key)
                     if (entry := await self._read(key)) is not None:
                         yield entry

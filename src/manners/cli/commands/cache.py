@@ -1,4 +1,4 @@
-"""`manners cache`: what is kept of sites' robots.txt files between runs."""
+"""`manners cache`: the robots.txt files that are cached between runs."""
 
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -10,49 +10,52 @@ import typer
 from manners._secrets import is_libpq, without_secrets
 from manners._text import printable
 from manners.cli import inputs, render
+from manners.cli.options import JsonOption, Options, UrlArgument, takes
 from manners.urls import origin, with_scheme
 
 if TYPE_CHECKING:
-    from manners.cache.backends import Backend
+    from manners.cache.backends import CacheBackend
     from manners.cache.entry import Entry
 
 _T = TypeVar("_T")
 
-command = typer.Typer(help="Show and change what is kept of sites' robots.txt files.")
+command = typer.Typer(help="List, show and remove cached robots.txt files.")
 
 
 @command.command("list")
+@takes("cache")
 def list_entries(
-    cache: inputs.CacheOption = None,
-    config: inputs.ConfigOption = None,
-    json: inputs.JsonOption = False,
+    *,
+    options: Options,
+    json: JsonOption = False,
 ) -> int:
-    """List the sites, and how their last retrieval went."""
-    backend = _open(cache, config)
+    """List the cached sites, and how their last retrieval went."""
+    backend = _open(options)
     if json:
-        for line in _run(_each(backend, lambda entry: render.as_json(_as_dict(entry)))):
+        for line in _run(_collect(backend, lambda entry: render.as_json(_as_dict(entry)))):
             print(line)
         return 0
-    rows = _run(_each(backend, _row))
+    rows = _run(_collect(backend, _row))
     print(render.table(("SITE", "LAST RETRIEVAL", "BYTES", "FRESH UNTIL (UTC)"), rows))
     return 0
 
 
 @command.command("show")
+@takes("cache")
 def show(
-    url: inputs.UrlArgument,
-    cache: inputs.CacheOption = None,
-    config: inputs.ConfigOption = None,
-    json: inputs.JsonOption = False,
+    url: UrlArgument,
+    *,
+    options: Options,
+    json: JsonOption = False,
 ) -> int:
-    """Show what is kept of a site: how it was retrieved, and the file.
+    """Show the entry of a site: how it was retrieved, and the file.
 
-    Exit code 1 when nothing is kept of it.
+    Exit code 1 if the site is not cached.
     """
     site = origin(url)
-    entry = _run(_load(_open(cache, config), site))
+    entry = _run(_load(_open(options), site))
     if entry is None:
-        inputs.warn(f"nothing is kept of {site}")
+        inputs.warn(f"not cached: {site}")
         return 1
     body = (entry.body or b"").decode("utf-8", "backslashreplace")
     if json:
@@ -72,19 +75,20 @@ def show(
 
 
 @command.command("forget")
+@takes("cache")
 def forget(
     urls: Annotated[
         list[str], typer.Argument(metavar="URL...", help="Any URL of each site, or its domain.")
     ],
-    cache: inputs.CacheOption = None,
-    config: inputs.ConfigOption = None,
+    *,
+    options: Options,
 ) -> int:
-    """Drop what is kept of sites, so that they are asked again.
+    """Remove sites from the cache, so that their robots.txt is retrieved again.
 
-    Exit code 1 when nothing was kept of one of them.
+    Exit code 1 if one of them was not cached.
     """
     sites = [origin(with_scheme(url)) for url in urls]
-    known = _run(_forget(_open(cache, config), sites))
+    known = _run(_forget(_open(options), sites))
     for site, was_known in zip(sites, known, strict=True):
         print(f"{'forgotten' if was_known else 'unknown  '}  {printable(site)}")
     return 0 if all(known) else 1
@@ -96,37 +100,36 @@ def _run(work: Coroutine[Any, Any, _T]) -> _T:
     return portal.run(work)
 
 
-def _open(cache: str | None, config: str | None) -> "Backend":
+def _open(options: Options) -> "CacheBackend":
     from manners.cache.backends import open_backend
-    from manners.settings import load
 
-    settings = load(config, options={"cache": cache}).settings
+    settings = options.load()
     where = settings.cache
     if where is None:
-        raise inputs.Unusable("no cache is named; add --cache FILE, or --cache valkey://…")
+        raise inputs.Unusable("no cache was given; add --cache FILE, or --cache valkey://…")
     path = where.removeprefix("sqlite:///")
     is_file = "://" not in path and not is_libpq(path)
-    if is_file and not Path(path).exists():  # to look at it is no reason to make it
+    if is_file and not Path(path).exists():  # looking does not create one
         raise inputs.Unusable(f"there is no cache at {without_secrets(where)!r}")
     return open_backend(where, settings.server_timeout)
 
 
-async def _each(backend: "Backend", shown: "Callable[[Entry], _T]") -> list[_T]:
+async def _collect(backend: "CacheBackend", convert: "Callable[[Entry], _T]") -> list[_T]:
     try:
         found: AsyncIterator[Entry] = backend.entries()
-        return [shown(entry) async for entry in found]
+        return [convert(entry) async for entry in found]
     finally:
         await backend.close()
 
 
-async def _load(backend: "Backend", site: str) -> "Entry | None":
+async def _load(backend: "CacheBackend", site: str) -> "Entry | None":
     try:
         return await backend.load(site)
     finally:
         await backend.close()
 
 
-async def _forget(backend: "Backend", sites: list[str]) -> list[bool]:
+async def _forget(backend: "CacheBackend", sites: list[str]) -> list[bool]:
     try:
         return [await backend.forget(site) for site in sites]
     finally:

@@ -1,12 +1,22 @@
 """`manners check`: may this agent fetch these URLs?"""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from manners._text import printable
 from manners.cli import UNDECIDED, inputs, render
+from manners.cli.options import (
+    LOGS,
+    RETRIEVAL,
+    JsonOption,
+    Options,
+    RobotsOption,
+    UrlsArgument,
+    UrlsOption,
+    takes,
+)
 from manners.errors import InvalidURL
 from manners.robots.agents import WILDCARD
 from manners.robots.dialects import DEFAULT
@@ -15,109 +25,83 @@ from manners.robots.verdict import Verdict
 
 if TYPE_CHECKING:
     from manners.cache.robots import AsyncRobotsCache
-    from manners.exclusions import Rulings
+    from manners.exclusions import Overrides
 
 Answers = Iterator[tuple[str, list[Verdict] | InvalidURL]]
-"""For each URL the verdicts, one for each agent, or what is wrong about it."""
+"""For each URL the verdicts, one for each agent, or the error of an invalid URL."""
 
 
+@takes(*RETRIEVAL, *LOGS)
 def command(
-    urls: inputs.UrlsArgument = None,
-    robots: inputs.LiveRobotsOption = None,
+    urls: UrlsArgument = None,
+    robots: RobotsOption = None,
     agent: Annotated[
         list[str] | None,
         typer.Option(
-            "--agent",
-            metavar="NAME",
-            help="Whose verdict; may be given several times (default *).",
+            "--agent", metavar="NAME", help="The agent to check for (default *); repeatable."
         ),
     ] = None,
-    dialect: inputs.LiveDialectOption = None,
-    profile: inputs.ProfileOption = None,
-    like: inputs.LikeOption = None,
-    urls_from: inputs.UrlsOption = None,
-    allow_private: inputs.AllowPrivateOption = None,
-    timeout: inputs.TimeoutOption = None,
-    user_agent: inputs.UserAgentOption = None,
-    cache: inputs.CacheOption = None,
-    config: inputs.ConfigOption = None,
-    log_level: inputs.LogLevelOption = None,
-    log_format: inputs.LogFormatOption = None,
-    log_matches: inputs.LogMatchesOption = None,
-    json: inputs.JsonOption = False,
+    urls_from: UrlsOption = None,
+    *,
+    options: Options,
+    json: JsonOption = False,
 ) -> int:
-    """Check URLs against their sites' robots.txt, or against one at hand.
+    """Check URLs against their sites' robots.txt, or against a file.
 
-    Verdict, rule and line for each. Exit code 0 when all are allowed, 1 when one is not, 3 when
-    one could not be decided.
+    Prints the verdict, the rule and its line for each URL. Exit code 0 if all are allowed, 1 if one
+    is disallowed, 3 if one could not be decided.
     """
     given = urls or ([] if urls_from is not None else ["-"])
     if robots == "-" and "-" in [*given, urls_from]:
         raise inputs.Unusable("standard input cannot hold both the robots.txt and the URLs")
     wanted = inputs.all_urls(given, urls_from)
-    live: dict[str, Any] = {
-        "profile": profile,
-        "like": like,
-        "allow_private": allow_private,
-        "timeout": timeout,
-        "user_agent": user_agent,
-        "cache": cache,
-    }
-    others: dict[str, Any] = {
-        "config": config,
-        "log_level": log_level,
-        "log_format": log_format,
-        "log_matches": log_matches,
-    }
     if robots is not None:
-        inputs.refuse_live(live)
-        if not inputs.has_settings(**others):  # then the settings' library is not needed either
-            agents = agent or [WILDCARD]
+        options.refuse_retrieval()
+        if not options.has_settings():  # then msgspec is not needed either
+            agents, dialect = agent or [WILDCARD], options.values.get("dialect", DEFAULT)
             inputs.say_whom(agents)
-            read_as = DEFAULT if dialect is None else dialect
-            return _print(_at_hand(wanted, robots, read_as, agents, None), agents, json)
-    settings = inputs.load_settings(dialect=dialect, **live, **others)
-    agents, rulings = agent or [inputs.asked_agent(settings)], settings.rulings
+            return _print(_by_file(wanted, robots, dialect, agents, None), agents, json)
+    settings = options.load()
+    agents, overrides = agent or [inputs.asked_agent(settings)], settings.overrides
     inputs.say_whom(agents)
     if robots is not None:
-        answers = _at_hand(wanted, robots, settings.dialect, agents, rulings)
-        return _print(answers, agents, json)
+        return _print(_by_file(wanted, robots, settings.dialect, agents, overrides), agents, json)
     from manners._portal import portal
 
     retrieving = inputs.open_cache(settings)
     try:
-        return _print(_live(wanted, retrieving, agents, rulings), agents, json)
+        return _print(_live(wanted, retrieving, agents, overrides), agents, json)
     finally:
         portal.run(retrieving.close())
 
 
-def _at_hand(
-    urls: Iterable[str], robots: str, dialect: str, agents: list[str], rulings: "Rulings | None"
+def _by_file(
+    urls: Iterable[str], robots: str, dialect: str, agents: list[str], overrides: "Overrides | None"
 ) -> Answers:
-    """Answers by one file for all URLs."""
+    """Answers from one file for all URLs."""
     read = inputs.read_robots(robots, dialect)
     policies = [read.policy(read.dialect.own_name(name)) for name in agents]
-    return ((url, _decide(url, rulings, policies)) for url in urls)
+    return ((url, _decide(url, overrides, policies)) for url in urls)
 
 
-def _decide(url: str, rulings: "Rulings | None", policies: list[Policy]) -> list[Verdict]:
-    excluded = rulings.excludes(url) if rulings else None
+def _decide(url: str, overrides: "Overrides | None", policies: list[Policy]) -> list[Verdict]:
+    excluded = overrides.excludes(url) if overrides else None
     if excluded is not None:
         return [excluded] * len(policies)
     verdicts = [policy.check(url) for policy in policies]
-    if rulings:
+    if overrides:
         _log(verdicts)
     return verdicts
 
 
 def _live(
-    urls: Iterable[str], cache: "AsyncRobotsCache", agents: list[str], rulings: "Rulings"
+    urls: Iterable[str], cache: "AsyncRobotsCache", agents: list[str], overrides: "Overrides"
 ) -> Answers:
-    """Answers by the file of each URL's own site."""
+    """Answers from the robots.txt of each URL's site."""
     from manners.cli.live import sites
 
     warnings = inputs.Warnings()
-    for url, site in sites(urls, cache, rulings, render.Progress()):
+    for url, site in sites(urls, cache, overrides, render.Progress()):
         if isinstance(site, InvalidURL):
             yield url, site
             continue
@@ -143,7 +127,7 @@ def _print(answers: Answers, agents: list[str], json: bool) -> int:
     if json:
         show = _as_json
     elif len(agents) > 1:
-        # An agent a column, a URL a row; the URL last, because nobody knows how long it is.
+        # One column per agent, one row per URL; the URL is last, as it may be long.
         shown = [printable(agent) for agent in agents]
         widths = [max(len(agent), len("disallowed, line 99999")) for agent in shown]
         print(render.styled("  ".join([*map(str.ljust, shown, widths), "URL"]), "bold"), flush=True)
@@ -157,7 +141,7 @@ def _print(answers: Answers, agents: list[str], json: bool) -> int:
             undecided = True
         else:
             disallowed |= not all(answer)
-        # Somebody may be waiting for the answer before asking the next question.
+        # A program may wait for the answer before it sends the next URL.
         print(show(url, answer), flush=True)
     return UNDECIDED if undecided else int(disallowed)
 

@@ -1,117 +1,86 @@
 """`manners discover`: what there is on a site, and what of it may be fetched."""
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from manners._text import count, cut, printable
-from manners.cli import UNDECIDED, inputs, render
+from manners.cli import INTERRUPTED, UNDECIDED, inputs, render
+from manners.cli.options import LOGS, PAGES, JsonOption, Options, UrlArgument, takes
 from manners.errors import HostDeferred, SlotTimeout
 from manners.robots.verdict import Reason
 from manners.urls import page_url
 
 if TYPE_CHECKING:
     from manners.crawler.discovery import Discovery
+    from manners.settings import Settings
 
-_SHOWN = 20
-"""How many lines of a kind are listed for people; JSON has all."""
-_LIMITS = "max_found, max_sitemaps, sitemap_depth, max_pages, page_bytes"
-_TOLD = (Reason.UNREACHABLE, Reason.UNAVAILABLE, Reason.STALE_COPY, Reason.TOO_LARGE)
+_MAX_LINES = 20
+"""Lines of a kind that are listed for people; JSON has all."""
+_LIMITS = "max_discovered, max_sitemaps, sitemap_depth, max_pages, page_max_bytes"
+_NOTABLE = (Reason.UNREACHABLE, Reason.UNAVAILABLE, Reason.STALE_COPY, Reason.TOO_LARGE)
+"""Reasons of a verdict that say something about the robots.txt itself."""
 
 
+@takes("source", "max_urls", "link_depth", "exclude", "include", *PAGES, *LOGS)
 def command(
-    url: inputs.UrlArgument,
-    source: inputs.SourceOption = None,
-    max_urls: Annotated[
-        int | None,
-        typer.Option("--max-urls", metavar="N", help="How many URLs are kept (default 10000)."),
-    ] = None,
-    depth: Annotated[
-        int | None,
-        typer.Option("--depth", metavar="N", min=1, help="How far links are followed (default 1)."),
-    ] = None,
-    exclude: inputs.ExcludeOption = None,
-    include: inputs.IncludeOption = None,
-    urls: Annotated[bool, typer.Option("--urls", help="Print the URLs to fetch, one a line.")] = (
-        False
-    ),
-    agent: inputs.AgentOption = None,
-    dialect: inputs.LiveDialectOption = None,
-    profile: inputs.ProfileOption = None,
-    like: inputs.LikeOption = None,
-    store: inputs.StoreOption = None,
-    allow_private: inputs.AllowPrivateOption = None,
-    timeout: inputs.PageTimeoutOption = None,
-    user_agent: inputs.UserAgentOption = None,
-    cache: inputs.CacheOption = None,
-    config: inputs.ConfigOption = None,
-    log_level: inputs.LogLevelOption = None,
-    log_format: inputs.LogFormatOption = None,
-    log_matches: inputs.LogMatchesOption = None,
-    json: inputs.JsonOption = False,
+    url: UrlArgument,
+    urls: Annotated[
+        bool, typer.Option("--urls", help="Print the URLs to fetch, one per line.")
+    ] = False,
+    *,
+    options: Options,
+    json: JsonOption = False,
 ) -> int:
-    """Find what a site has, in its sitemaps and links, and what of it may be fetched.
+    """Find the URLs of a site, in its sitemaps and links, and which of them may be fetched.
 
-    Exit code 0 when there is something to fetch, 1 when there is nothing, 3 when the site could
-    not be asked.
+    Exit code 0 if there is something to fetch, 1 if there is nothing, 3 if the site could not be
+    asked, 130 if interrupted: then the URLs found so far are printed.
     """
-    url = page_url(url)  # now: nothing is made for what is no URL, and no password is kept
-    settings = inputs.load_settings(
-        config,
-        like,
-        page_timeout=timeout,
-        source=source,
-        agent=agent,
-        dialect=dialect,
-        profile=profile,
-        max_urls=max_urls,
-        link_depth=depth,
-        exclude=exclude,
-        include=include,
-        store=store,
-        allow_private=allow_private,
-        user_agent=user_agent,
-        cache=cache,
-        log_level=log_level,
-        log_format=log_format,
-        log_matches=log_matches,
-    )
-    from manners._portal import portal
-    from manners.crawler.discovery import Discovery
-    from manners.crawler.found import FoundUrls
-
+    url = page_url(url)  # first: an invalid URL leaves no file behind, and no password is kept
+    settings = options.load()
     if urls and json:
         raise inputs.Unusable("--urls and --json contradict each other")
-    place = settings.store or inputs.STORE
-    client, progress = inputs.open_client(settings.but(store=place)), render.Progress()
+    return _discover(url, settings, "json" if json else "urls" if urls else "text")
+
+
+def _discover(url: str, settings: "Settings", output: str) -> int:
+    from manners._portal import portal
+    from manners.crawler.discovery import Discovery
+    from manners.crawler.inventory import FoundUrls
+
+    place, progress = settings.store or inputs.STORE, render.Progress()
+    client = inputs.open_client(settings.but(store=place))
     client.budget = settings.budget  # pages whose links are read are pages
     try:
         with FoundUrls(place, timeout=settings.server_timeout) as found:
             keep = found.begin(url).add
             discovery = Discovery(client, settings.source, keep=keep, progress=_shown_by(progress))
-            _run(discovery, url)
+            was_interrupted = _run(discovery, url)
     except (HostDeferred, SlotTimeout) as error:
         inputs.warn(str(error))
         return UNDECIDED
     finally:
         progress.clear()
         portal.run(client.close())
+    if was_interrupted:
+        print("manners: interrupted: this is what was found so far", file=sys.stderr)
     if discovery.robots is not None:
         inputs.Warnings().about(discovery.robots)
-    if json:
+    if output == "json":
         print(render.as_json(_as_dict(url, discovery)))
-    elif urls:
-        for each in discovery.kept:
-            print(printable(each.url))
+    elif output == "urls":
+        for found_url in discovery.kept:
+            print(printable(found_url.url))
     else:
-        sent = f"sent as {settings.identity}"
-        print("\n".join([*_lines(discovery, found.place), sent]))
-    return _code(discovery)
+        print("\n".join([*_lines(discovery, found.place), f"sent as {settings.identity}"]))
+    return INTERRUPTED if was_interrupted else _code(discovery)
 
 
-def _run(discovery: "Discovery", url: str) -> None:
-    """Run a discovery to its end; one that is interrupted still writes down what it has found."""
+def _run(discovery: "Discovery", url: str) -> bool:
+    """Run a discovery to its end; whether it was interrupted. What it has found counts then."""
     import asyncio
 
     from manners._portal import portal
@@ -124,9 +93,13 @@ def _run(discovery: "Discovery", url: str) -> None:
 
     try:
         portal.run(work())
+    except KeyboardInterrupt:
+        discovery.is_cut = True
+        return True
     finally:
         if tasks:
             portal.run(asyncio.wait(tasks))
+    return False
 
 
 def _shown_by(progress: render.Progress) -> "Callable[[Discovery], None]":
@@ -141,8 +114,11 @@ def _code(discovery: "Discovery") -> int:
     if discovery.kept:
         return 0
     verdict = discovery.robots
-    is_away = verdict is not None and verdict.reason is Reason.UNREACHABLE
-    return UNDECIDED if is_away or discovery.is_undecided else 1
+    is_unreachable = verdict is not None and verdict.reason is Reason.UNREACHABLE
+    return UNDECIDED if is_unreachable or discovery.is_undecided else 1
+
+
+# For people.
 
 
 def _lines(discovery: "Discovery", place: str) -> list[str]:
@@ -152,56 +128,71 @@ def _lines(discovery: "Discovery", place: str) -> list[str]:
         for source, number in discovery.found.items()
     ]
     lines = [render.table(("SOURCE", "FOUND", "ALLOWED"), rows)] if rows else ["nothing was found"]
-    if discovery.robots is not None and discovery.robots.reason in _TOLD:
+    if discovery.robots is not None and discovery.robots.reason in _NOTABLE:
         lines += ["", f"robots.txt: {printable(str(discovery.robots.retrieval))}"]
-    lines += _sitemaps(discovery) + _pages(discovery)
-    if discovery.filtered:
-        lines += ["", render.styled("not to be fetched", "bold")]
-        for (reason, rule, line), number in discovery.filtered.most_common(_SHOWN):
-            said = f"line {line}: {rule}" if line else f"{reason}: {rule}" if rule else reason
-            lines.append(f"  {number:>7,}  {printable(cut(said, 200))}")
-        if len(discovery.filtered) > _SHOWN:
-            lines.append(
-                f"  and {count(len(discovery.filtered) - _SHOWN, 'more reason')}; --json has them"
-            )
+    lines += _sitemap_lines(discovery) + _page_lines(discovery) + _blocked_lines(discovery)
     lines += ["", render.styled(f"{count(len(kept), 'URL')} to fetch", "bold")]
-    lines += [f"  {printable(each.url)}" for each in kept[:_SHOWN]]
-    if len(kept) > _SHOWN:
-        lines.append(f"  and {len(kept) - _SHOWN:,} more; --urls prints them all")
+    lines += [f"  {printable(found.url)}" for found in kept[:_MAX_LINES]]
+    if len(kept) > _MAX_LINES:
+        lines.append(f"  and {len(kept) - _MAX_LINES:,} more; --urls prints them all")
     if discovery.is_cut:
         lines.append(f"there is more than was looked at: see {_LIMITS}")
     lines.append(f"kept in {printable(place)}")
     return lines
 
 
-def _sitemaps(discovery: "Discovery") -> list[str]:
+def _sitemap_lines(discovery: "Discovery") -> list[str]:
     lines = []
-    for each in discovery.sitemaps[:_SHOWN]:
-        is_read = each.form != "unknown" or each.problems
-        said = f", {_entries(each.entries)}, {each.form}" if is_read else ""
-        lines.append(f"  {printable(each.url)}  {printable(each.status)}{said}")
-        lines += [f"    {printable(str(problem))}" for problem in each.problems[:3]]
-        if len(each.problems) > 3:
-            lines.append(
-                f"    and {count(len(each.problems) - 3, 'more problem')}; --json has them"
-            )
-    if len(discovery.sitemaps) > _SHOWN:
-        lines.append(f"  and {len(discovery.sitemaps) - _SHOWN} more; --json has them all")
-    return ["", render.styled("sitemaps", "bold"), *lines] if lines else []
+    for sitemap in discovery.sitemaps[:_MAX_LINES]:
+        is_read, problems = sitemap.form != "unknown" or sitemap.problems, sitemap.problems
+        content = f", {_entries(sitemap.entries)}, {sitemap.form}" if is_read else ""
+        lines.append(f"  {printable(sitemap.url)}  {printable(sitemap.status)}{content}")
+        lines += [f"    {printable(str(problem))}" for problem in problems[:3]]
+        if len(problems) > 3:
+            lines.append(f"    and {count(len(problems) - 3, 'more problem')}; --json has them")
+    return _section("sitemaps", lines, len(discovery.sitemaps))
 
 
-def _pages(discovery: "Discovery") -> list[str]:
+def _page_lines(discovery: "Discovery") -> list[str]:
     lines = []
-    for each in discovery.pages[:_SHOWN]:
-        said = f", nofollow: {each.nofollow}" if each.nofollow else ""
-        links = f", {count(each.links, 'link')}" if each.links else ""
-        lines.append(f"  {printable(each.url)}  {printable(each.status)}{links}{said}")
-    if len(discovery.pages) > _SHOWN:
-        lines.append(f"  and {len(discovery.pages) - _SHOWN} more; --json has them all")
-    return ["", render.styled("pages", "bold"), *lines] if lines else []
+    for page in discovery.pages[:_MAX_LINES]:
+        nofollow = f", nofollow: {page.nofollow}" if page.nofollow else ""
+        links = f", {count(page.links, 'link')}" if page.links else ""
+        lines.append(f"  {printable(page.url)}  {printable(page.status)}{links}{nofollow}")
+    return _section("pages", lines, len(discovery.pages))
+
+
+def _section(title: str, lines: list[str], number: int) -> list[str]:
+    if not lines:
+        return []
+    if number > _MAX_LINES:
+        lines.append(f"  and {number - _MAX_LINES} more; --json has them all")
+    return ["", render.styled(title, "bold"), *lines]
+
+
+def _blocked_lines(discovery: "Discovery") -> list[str]:
+    filtered = discovery.filtered
+    if not filtered:
+        return []
+    lines = ["", render.styled("blocked", "bold")]
+    for (reason, rule, line), number in filtered.most_common(_MAX_LINES):
+        why = f"line {line}: {rule}" if line else f"{reason}: {rule}" if rule else reason
+        lines.append(f"  {number:>7,}  {printable(cut(why, 200))}")
+    if len(filtered) > _MAX_LINES:
+        lines.append(f"  and {count(len(filtered) - _MAX_LINES, 'more reason')}; --json has them")
+    return lines
+
+
+def _entries(number: int) -> str:
+    return "1 entry" if number == 1 else f"{number:,} entries"
+
+
+# For programs.
 
 
 def _as_dict(url: str, discovery: "Discovery") -> dict[str, Any]:
+    from manners.crawler.inventory import FIELDS
+
     verdict = discovery.robots
     return {
         "url": url,
@@ -209,18 +200,14 @@ def _as_dict(url: str, discovery: "Discovery") -> dict[str, Any]:
         "found": dict(discovery.found),
         "allowed": dict(discovery.allowed),
         "sitemaps": [
-            {**each._asdict(), "problems": [problem._asdict() for problem in each.problems]}
-            for each in discovery.sitemaps
+            {**sitemap._asdict(), "problems": [problem._asdict() for problem in sitemap.problems]}
+            for sitemap in discovery.sitemaps
         ],
-        "pages": [each._asdict() for each in discovery.pages],
+        "pages": [page._asdict() for page in discovery.pages],
         "filtered": [
             {"reason": reason, "rule": rule, "line": line, "count": number}
             for (reason, rule, line), number in discovery.filtered.most_common()
         ],
         "complete": not discovery.is_cut,
-        "urls": [each._asdict() for each in discovery.kept],
+        "urls": [{name: getattr(found, name) for name in FIELDS} for found in discovery.kept],
     }
-
-
-def _entries(number: int) -> str:
-    return "1 entry" if number == 1 else f"{number:,} entries"

@@ -1,65 +1,48 @@
-"""`manners evidence`: what was decided, and the proof that it was."""
+"""`manners evidence`: the records of what was decided, shown, verified, replayed and exported."""
 
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from manners._text import count, printable
 from manners.cli import UNDECIDED, inputs, records, render
-from manners.errors import StoreError, UnknownName
-from manners.urls import host
+from manners.cli.options import JsonOption, Options, takes
+from manners.cli.record_filter import (
+    AgentOption,
+    HostOption,
+    SinceOption,
+    TypeOption,
+    UntilOption,
+    parse_filter,
+    parse_head,
+    parse_time,
+)
+from manners.errors import StoreError
 
 if TYPE_CHECKING:
     from manners.evidence.chain import Finding, Head
     from manners.evidence.export import LineFinding
     from manners.evidence.record import Record
-    from manners.evidence.store import EvidenceStore, Filter
+    from manners.evidence.replay import Replay
+    from manners.evidence.store import EvidenceStore
 
 _LAST = 50
-"""How many records are listed, unless somebody asks for more."""
-_OFTEN = 0.2
-"""Seconds from one word about progress to the next."""
-_MOST = 2**63 - 1
+"""How many records `list` shows by default."""
+_PROGRESS_INTERVAL = 0.2
+"""Seconds between two updates of the progress line."""
+_MAX_NUMBER = 2**63 - 1
 """The largest number that a record can have."""
 
 command = typer.Typer(help="Show, verify, replay and export the evidence of what was decided.")
 
-HostOption = Annotated[
-    str | None, typer.Option("--host", metavar="NAME", help="Only records about this host.")
-]
-SinceOption = Annotated[
-    str | None,
-    typer.Option(
-        "--since",
-        metavar="TIME",
-        help="Only from then on: 2026-01-31, 2026-01-31T18:00, 2026-01-31T18:00+01:00 (else UTC).",
-    ),
-]
-UntilOption = Annotated[
-    str | None,
-    typer.Option("--until", metavar="TIME", help="Only before then; a date is its beginning."),
-]
-TypeOption = Annotated[
-    str | None,
-    typer.Option(
-        "--type",
-        metavar="TYPE",
-        help="Only robots_allowed, blocked_by_robots or blocked_by_exclusion.",
-    ),
-]
-AgentOption = Annotated[
-    str | None,
-    typer.Option("--agent", metavar="TEXT", help="Only verdicts for this agent, as it was given."),
-]
-
 
 @command.command("list")
+@takes("redact_query", "store")
 def list_records(
     host: HostOption = None,
     since: SinceOption = None,
@@ -69,57 +52,57 @@ def list_records(
     last: Annotated[
         int | None,
         typer.Option(
-            "--last", metavar="N", min=1, help=f"So many of the latest (default {_LAST})."
+            "--last", metavar="N", min=1, help=f"How many of the latest (default {_LAST})."
         ),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
-    redact_query: inputs.RedactQueryOption = None,
-    store: inputs.StoreOption = None,
-    config: inputs.ConfigOption = None,
-    json: inputs.JsonOption = False,
+    everything: Annotated[bool, typer.Option("--all", help="All records.")] = False,
+    *,
+    options: Options,
+    json: JsonOption = False,
 ) -> int:
-    """List what was decided: a line for each record, the latest at the end."""
+    """List what was decided: one line for each record, the latest at the end."""
     if everything and last is not None:
         raise inputs.Unusable("--last and --all contradict each other")
     from manners.evidence.export import as_dict
 
-    wanted = _filter(host, since, until, kind, agent)
-    most = None if everything else last or _LAST
-    with _reading(store, config) as opened, closing(opened.records(wanted, most)) as found:
+    wanted = parse_filter(host, since, until, kind, agent)
+    limit = None if everything else last or _LAST
+    with _open_store(options) as opened, closing(opened.records(wanted, limit)) as found:
         shown = 0
         for record in found:
-            values = as_dict(record, bool(redact_query))
+            values = as_dict(record, "redact_query" in options.values)
             print(render.as_json(values) if json else records.line(record, _url(values)))
             shown += 1
         if not json and last is None and shown == _LAST:
             total = opened.count(wanted)
             if total > shown:
-                _say(f"the latest {shown} of {total:,} records; --all lists every one")
+                _say(f"the latest {shown} of {total:,} records; --all lists all")
     return 0
 
 
 @command.command("show")
+@takes("redact_query", "store")
 def show(
     number: Annotated[
-        int, typer.Argument(metavar="ID", min=1, max=_MOST, help="The number of a record.")
+        int, typer.Argument(metavar="ID", min=1, max=_MAX_NUMBER, help="The number of a record.")
     ],
     robots: Annotated[
-        bool, typer.Option("--robots", help="Print the robots.txt that it rests on, as it was.")
+        bool,
+        typer.Option("--robots", help="Print the robots.txt that decided, as received."),
     ] = False,
-    redact_query: inputs.RedactQueryOption = None,
-    store: inputs.StoreOption = None,
-    config: inputs.ConfigOption = None,
-    json: inputs.JsonOption = False,
+    *,
+    options: Options,
+    json: JsonOption = False,
 ) -> int:
-    """Show everything about one record: what decided, in which line, and whether it still does.
+    """Show everything about one record: what decided, in which line, and whether it still would.
 
-    Exit code 1 when there is no such record; with --robots, when it rests on none.
+    Exit code 1 if there is no such record; with --robots, if no robots.txt decided.
     """
     if robots and json:
-        raise inputs.Unusable("--robots prints the file as it was, and --json prints JSON")
+        raise inputs.Unusable("--robots prints a file, --json prints JSON: choose one")
     from manners.evidence.export import as_dict, holds
 
-    with _reading(store, config) as opened:
+    with _open_store(options) as opened:
         record = opened.record(number)
         if record is None:
             inputs.warn(f"there is no record {number}")
@@ -129,27 +112,18 @@ def show(
         if robots:
             return _print_robots(record, body)
         difference = _replay(opened).again(record)
-    around = [] if body is None else records.lines_around(record, body)
-    values = as_dict(record, bool(redact_query))
-    shown = records.Shown(record, _url(values), holds(record), difference, body, around)
-    if not json:
-        print("\n".join(records.page(shown)))
-        return 0
-    again = None if difference is None else {**difference._asdict(), "url": shown.url}
-    told = {
-        "record": values,
-        "hash_holds": shown.holds,
-        "difference": again,
-        "robots_bytes": None if body is None else len(body),
-        "lines": [{"number": each.number, "text": each.text} for each in around],
-    }
-    print(render.as_json(told))
+    values = as_dict(record, "redact_query" in options.values)
+    lines = [] if body is None else records.lines_around(record, body)
+    shown = records.Shown(record, _url(values), holds(record), difference, body, lines)
+    print(
+        render.as_json(records.as_dict(shown, values)) if json else "\n".join(records.page(shown))
+    )
     return 0
 
 
 def _print_robots(record: "Record", body: bytes | None) -> int:
     if body is None:
-        inputs.warn(f"record {record.id} rests on no robots.txt: {records.because(record)}")
+        inputs.warn(f"no robots.txt decided record {record.id}: {records.because(record)}")
         return 1
     if sys.stdout.isatty():
         print(render.printable_text(body.decode("utf-8", "backslashreplace")), end="", flush=True)
@@ -161,54 +135,56 @@ def _print_robots(record: "Record", body: bytes | None) -> int:
 
 
 @command.command("head")
+@takes("store")
 def head(
-    store: inputs.StoreOption = None,
-    config: inputs.ConfigOption = None,
-    json: inputs.JsonOption = False,
+    *,
+    options: Options,
+    json: JsonOption = False,
 ) -> int:
     """Print where the chain ends, as N:HASH: the number of the last record, and its hash.
 
-    Keep it where nobody who can write to the store can change it: on paper, in a mail, in a
-    repository. `verify --head N:HASH` then shows that nothing up to there was changed or taken out.
+    Keep it where those who can write to the store cannot change it: on paper, in a mail, in a
+    repository. `verify --head N:HASH` then shows that nothing up to it was changed or removed.
     """
-    with _reading(store, config) as opened:
+    with _open_store(options) as opened:
         found = opened.head()
     print(render.as_json(found._asdict()) if json else printable(str(found)))
     return 0
 
 
 @command.command("verify")
+@takes("store")
 def verify(
     file: Annotated[
         str | None,
-        typer.Argument(metavar="[FILE|-]", help="An exported file; without one, the store."),
+        typer.Argument(metavar="[FILE|-]", help="An exported file; default: the store."),
     ] = None,
     noted: Annotated[
         str | None,
         typer.Option("--head", metavar="N:HASH", help="What `head` printed at an earlier time."),
     ] = None,
-    store: inputs.StoreOption = None,
-    config: inputs.ConfigOption = None,
-    json: inputs.JsonOption = False,
+    *,
+    options: Options,
+    json: JsonOption = False,
 ) -> int:
-    """Verify the chain of a store, or of an exported file: nothing was changed, put in, taken out.
+    """Verify that no record of a store, or of an exported file, was changed, added or removed.
 
-    Findings are printed one a line. Exit code 0 when there are none, 1 when there are some, 3 when
-    it could not be read to its end.
+    Findings are printed one a line. Exit code 0 if there are none, 1 if there are some, 3 if it
+    could not be read to its end.
     """
-    if file is not None and store is not None:
-        raise inputs.Unusable("a file and --store contradict each other: one is verified")
-    expected = None if noted is None else _head(noted)
+    if file is not None and "store" in options.values:
+        raise inputs.Unusable("a file and --store contradict each other: give one of them")
+    expected = None if noted is None else parse_head(noted)
     if file is not None:
         return _verify_file(file, expected, json)
-    return _verify_store(store, config, expected, json)
+    return _verify_store(options, expected, json)
 
 
-def _verify_store(
-    store: str | None, config: str | None, expected: "Head | None", json: bool
-) -> int:
+def _verify_store(options: Options, expected: "Head | None", json: bool) -> int:
+    from manners.evidence.export import WITHOUT_HEAD
+
     progress = render.Progress()
-    with _reading(store, config) as opened, _quiet_at_the_end(progress):
+    with _open_store(options) as opened, _cleared(progress):
         start, end = opened.start(), opened.head()
         progress.say(f"verifying {count(end.number, 'record')}")
         with closing(opened.verify(expected)) as findings:
@@ -221,30 +197,27 @@ def _verify_store(
     if start.number:
         _say(f"records up to {start.number} were pruned before")
     if expected is None:
-        _say(
-            "without --head: whether records are missing at the end, or all were written anew,"
-            " cannot be known"
-        )
+        _say(WITHOUT_HEAD)
     return 1 if number else 0
 
 
 def _verify_file(file: str, expected: "Head | None", json: bool) -> int:
-    from manners.evidence.export import WHOLE, Exported, NotAnExport
+    from manners.evidence.export import COMPLETE, Exported, NotAnExport, bounded_lines
 
     exported, progress = Exported(expected), render.Progress()
     with inputs.open_input(file, "an export") as opened:
         try:
-            number = _print_findings(exported.findings(_lines(opened)), progress, json)
+            number = _print_findings(exported.findings(bounded_lines(opened)), progress, json)
         except NotAnExport as error:
             _complain(f"{file!r} is not an exported file: {error}")
             return UNDECIDED
     records, trailer = count(exported.records, "record"), exported.trailer
-    if not (number or exported.records or trailer or expected):  # all may have been removed
+    if not (number or exported.records or trailer or expected):  # it may have been emptied
         _complain(f"{file!r} is not an exported file: it is empty")
         return UNDECIDED
     if number:
         _say(f"FAILED: {count(number, 'finding')} in {records}")
-    elif trailer is not None and trailer.kind == WHOLE:
+    elif trailer is not None and trailer.kind == COMPLETE:
         _say(f"OK: {records} verified, a whole export, chain intact; head {trailer.head}")
     else:
         _say(f"OK: {records} verified")
@@ -264,135 +237,99 @@ def _print_findings(
     return number
 
 
-def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file; of one without end, only its beginning."""
-    from manners.evidence.export import MAX_LINE
-
-    while line := file.readline(MAX_LINE + 1):
-        yield line
-        while len(line) > MAX_LINE and not line.endswith(b"\n"):
-            line = file.readline(MAX_LINE + 1)
-
-
 @command.command("replay")
+@takes("store")
 def replay(
     host: HostOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
     kind: TypeOption = None,
     agent: AgentOption = None,
-    store: inputs.StoreOption = None,
-    config: inputs.ConfigOption = None,
-    json: inputs.JsonOption = False,
+    *,
+    options: Options,
+    json: JsonOption = False,
 ) -> int:
-    """Decide again, from what each record rests on, and print what comes out differently.
+    """Decide every record again, from what was recorded, and print the differences.
 
-    What another version of this package decided is told as such. Exit code 0 when everything comes
-    out the same, 1 when something does not, 3 when something cannot be decided again.
+    A difference to another version of this package names that version. Exit code 0 if all decisions
+    are the same, 1 if some differ, 3 if some cannot be made again.
     """
-    from collections import Counter
-
-    wanted = _filter(host, since, until, kind, agent)
-    counts: Counter[str] = Counter()
-    different = undecided = others = 0
-    progress, at = render.Progress(), time.monotonic()
+    wanted = parse_filter(host, since, until, kind, agent)
     with (
-        _reading(store, config) as opened,
-        _quiet_at_the_end(progress),
+        _open_store(options) as opened,
+        _cleared(render.Progress()) as progress,
         closing(opened.records(wanted)) as found,
     ):
-        deciding = _replay(opened)
+        replaying, shown_at = _replay(opened), time.monotonic()
         for record in found:
-            counts[record.type] += 1
-            if time.monotonic() - at > _OFTEN:
-                at = time.monotonic()
-                progress.say(f"{counts.total():,} decided again, {different + undecided:,} differ")
-            difference = deciding.again(record)
-            if difference is None:
-                continue
-            undecided += not difference.replayed
-            different += bool(difference.replayed)
-            others += bool(difference.engine)
-            progress.clear()
-            told = render.as_json(difference._asdict()) if json else printable(str(difference))
-            print(told, flush=True)
-    _say(_counts(counts.total(), different, undecided, others))
-    for name, number in sorted(counts.items()):
-        _say(f"  {number:,} {name}")
-    return UNDECIDED if undecided else 1 if different else 0
+            difference = replaying.again(record)
+            if time.monotonic() - shown_at > _PROGRESS_INTERVAL:
+                shown_at = time.monotonic()
+                progress.say(records.replay_progress(replaying.counts))
+            if difference is not None:
+                progress.clear()
+                text = render.as_json(difference._asdict()) if json else printable(str(difference))
+                print(text, flush=True)
+    counts = replaying.counts
+    for line in records.replay_summary(counts):
+        _say(line)
+    return UNDECIDED if counts.undecided else 1 if counts.different else 0
 
 
-def _counts(total: int, different: int, undecided: int, others: int) -> str:
-    parts = [f"{count(total, 'record')} decided again"]
-    if different:
-        parts.append(f"{different:,} different")
-    if undecided:
-        parts.append(f"{undecided:,} not possible")
-    if others:
-        parts.append(f"{others:,} of these by another version")
-    return ", ".join(parts) if len(parts) > 1 else f"{parts[0]}: all the same"
+OutputOption = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file.")
+]
+FormatOption = Annotated[
+    Literal["jsonl", "csv"],
+    typer.Option("--format", help="JSON lines, which can be verified, or CSV."),
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
+SnapshotsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--snapshots", metavar="DIR", help="Also write the robots.txt files, as SHA256.txt."
+    ),
+]
 
 
 @command.command("export")
+@takes("redact_query", "store")
 def export(
     host: HostOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
     kind: TypeOption = None,
     agent: AgentOption = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file.")
-    ] = None,
-    form: Annotated[
-        Literal["jsonl", "csv"],
-        typer.Option("--format", help="JSON lines, which can be verified, or a table."),
-    ] = "jsonl",
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
-    snapshots: Annotated[
-        Path | None,
-        typer.Option(
-            "--snapshots", metavar="DIR", help="Also write the robots.txt files, as SHA256.txt."
-        ),
-    ] = None,
-    redact_query: inputs.RedactQueryOption = None,
-    store: inputs.StoreOption = None,
-    config: inputs.ConfigOption = None,
-    json: inputs.JsonOption = False,
+    output: OutputOption = None,
+    form: FormatOption = "jsonl",
+    force: ForceOption = False,
+    snapshots: SnapshotsOption = None,
+    *,
+    options: Options,
+    json: JsonOption = False,
 ) -> int:
     """Export records: as JSON lines, which `verify FILE` reads, or as CSV for a spreadsheet.
 
-    The last JSON line says whether it is all of the store or a part, how many records it has, and
-    where the chain ends: `verify FILE` finds what is removed. CSV has no such line. Exit code 1
-    when a robots.txt for --snapshots is missing, or was changed.
+    The last JSON line says whether this is all of the store or a part, how many records it has, and
+    where the chain ends: `verify FILE` finds what was removed. CSV has no such line. Exit code 1 if
+    a robots.txt for --snapshots is missing, or was changed.
     """
     if json and form == "csv":
         raise inputs.Unusable("--json and --format csv contradict each other")
     from manners.cli import saving
-    from manners.evidence.export import COLUMNS, FILTERED, WHOLE, Exporting, cells, csv_line
+    from manners.evidence.export import COMPLETE, FILTERED, Exporting, export_view
     from manners.evidence.store import EVERYTHING
 
-    wanted = _filter(host, since, until, kind, agent)
-    ending = "\r\n" if form == "csv" else "\n"
-    exporting = Exporting(WHOLE if wanted == EVERYTHING else FILTERED, bool(redact_query))
-    with (
-        _reading(store, config) as opened,
-        _writing(output, force, opened.place) as write,
-        opened.view(wanted) as view,
-    ):
-        files = saving.Snapshots(
-            None if snapshots is None else saving.made(snapshots), opened.snapshot
-        )
-        if form == "csv":
-            write(csv_line(COLUMNS) + ending)
-        for record in view.records:
-            values = exporting.line(record)
-            write((csv_line(cells(values)) if form == "csv" else render.as_json(values)) + ending)
-            files.add(record.metadata.get("snapshot"))
-        trailer = exporting.trailer(view.start, view.head, view.total)
-        if form == "jsonl":
-            write(render.as_json(trailer.to_dict()) + ending)
+    wanted = parse_filter(host, since, until, kind, agent)
+    with _open_store(options) as opened, _writing(output, force, opened.place) as write:
+        folder = None if snapshots is None else saving.make_folder(snapshots)
+        files = saving.Snapshots(folder, opened.snapshot)
+        kind_of_export = COMPLETE if wanted == EVERYTHING else FILTERED
+        exporting = Exporting(kind_of_export, "redact_query" in options.values)
+        with opened.view(wanted) as view:
+            trailer = export_view(view, exporting, _emitter(form, write), files.add)
     if output is not None:
-        part = "" if trailer.kind == WHOLE else f"{trailer.records:,} of "
+        part = "" if trailer.kind == COMPLETE else f"{trailer.records:,} of "
         _say(f"{part}{count(trailer.total, 'record')} in {output}")
     if files.bad:
         inputs.warn(
@@ -402,72 +339,79 @@ def export(
     return 1 if files.bad else 0
 
 
+def _emitter(form: str, write: Callable[[str], object]) -> Callable[[dict[str, Any]], object]:
+    """What writes one line of an export; a table has no trailer."""
+    if form == "jsonl":
+        return lambda values: write(render.as_json(values) + "\n")
+    from manners.evidence.spreadsheet import COLUMNS, cells, row_writer
+
+    write_row = row_writer(write)
+    write_row(COLUMNS)
+    return lambda values: write_row(cells(values)) if "id" in values else None
+
+
 @contextmanager
 def _writing(output: Path | None, force: bool, store: str) -> Iterator[Callable[[str], object]]:
-    """What writes text, to a file or to standard output."""
+    """A function that writes text, to a file or to standard output."""
     if output is None:
         yield sys.stdout.write
         return
     from manners.cli import saving
 
-    with saving.new(output, force, store) as file:
+    with saving.new_file(output, force, store) as file:
         yield lambda text: file.write(text.encode("utf-8", "backslashreplace"))
 
 
 @command.command("prune")
+@takes("store")
 def prune(
     before: Annotated[
         str,
         typer.Option(
-            "--before", metavar="TIME", help="Drop records from before this date or time."
+            "--before", metavar="TIME", help="Delete records from before this date or time."
         ),
     ],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    store: inputs.StoreOption = None,
-    config: inputs.ConfigOption = None,
-    json: inputs.JsonOption = False,
+    *,
+    options: Options,
+    json: JsonOption = False,
 ) -> int:
-    """Drop old records for good, and leave a checkpoint from which the chain goes on.
+    """Delete old records for good, and leave a checkpoint from which the chain continues.
 
-    It prints the checkpoint, as N:HASH: keep it with the heads. Exit code 1 when you say no.
+    It prints the checkpoint, as N:HASH: keep it with the heads. Exit code 1 if you say no.
     """
-    moment = _moment("--before", before)
-    with _reading(store, config, readonly=False) as opened:
+    moment = parse_time("--before", before)
+    with _open_store(options, readonly=False) as opened:
         from manners.evidence.store import Filter
 
         if not yes:
             if not (sys.stdin.isatty() and sys.stderr.isatty()):
-                raise inputs.Unusable(
-                    "records would be dropped for good: --yes says that you mean it"
-                )
+                raise inputs.Unusable("records would be deleted for good: confirm with --yes")
             number = opened.count(Filter(until=moment))
-            asked = f"Drop {count(number, 'record')} for good, of {opened.place}?"
-            if not typer.confirm(printable(asked), err=True):
-                _say("nothing was dropped")
+            question = f"Delete {count(number, 'record')} of {opened.place} for good?"
+            if not typer.confirm(printable(question), err=True):
+                _say("nothing was deleted")
                 return 1
         removed, start = opened.prune(moment), opened.start()
     if json:
         print(render.as_json({"removed": removed, "checkpoint": start._asdict()}))
     elif removed:
-        dropped = count(removed, "record")
-        print(printable(f"{dropped} dropped; the chain goes on from {start}"))
+        deleted = count(removed, "record")
+        print(printable(f"{deleted} deleted; the chain continues from {start}"))
     else:
-        print("nothing to drop")
+        print("nothing to delete")
     return 0
 
 
-# What they share.
+# Shared by the commands.
 
 
 @contextmanager
-def _reading(
-    store: str | None, config: str | None, *, readonly: bool = True
-) -> Iterator["EvidenceStore"]:
-    """The store; one that breaks off while it is read is exit code 3, and not a usage error."""
+def _open_store(options: Options, *, readonly: bool = True) -> Iterator["EvidenceStore"]:
+    """Open the store; an error while it is read is exit code 3, not a usage error."""
     from manners.evidence.store import EvidenceStore
-    from manners.settings import load
 
-    settings = load(config, options={"store": store}).settings
+    settings = options.load()
     place, timeout = settings.store or inputs.STORE, settings.server_timeout
     with EvidenceStore(place, create=False, readonly=readonly, timeout=timeout) as opened:
         try:
@@ -478,56 +422,19 @@ def _reading(
 
 
 @contextmanager
-def _quiet_at_the_end(progress: render.Progress) -> Iterator[None]:
+def _cleared(progress: render.Progress) -> Iterator[render.Progress]:
+    """Remove the progress line in the end."""
     try:
-        yield
+        yield progress
     finally:
         progress.clear()
 
 
-def _replay(store: "EvidenceStore") -> Any:
+def _replay(store: "EvidenceStore") -> "Replay":
     from manners.evidence.record import engine
     from manners.evidence.replay import Replay
 
     return Replay(store.snapshot, engine())
-
-
-def _filter(
-    name: str | None, since: str | None, until: str | None, kind: str | None, agent: str | None
-) -> "Filter":
-    from manners.evidence.record import TYPES
-    from manners.evidence.store import Filter
-
-    if kind is not None and kind not in TYPES:
-        raise UnknownName("type", kind, TYPES)
-    return Filter(
-        None if name is None else host(name if "://" in name else f"http://{name}/"),
-        None if since is None else _moment("--since", since),
-        None if until is None else _moment("--until", until),
-        kind,
-        agent,
-    )
-
-
-def _moment(option: str, written: str) -> float:
-    """Seconds since the epoch; a date alone is its beginning; UTC, unless it says otherwise."""
-    try:
-        found = datetime.fromisoformat(written.strip())
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        raise inputs.Unusable(
-            f"{option} is a date, or a date and a time, as in 2026-01-31 or 2026-01-31T18:00+01:00,"
-            f" not {written[:100]!r}"
-        ) from None
-
-
-def _head(written: str) -> "Head":
-    from manners.evidence.chain import Head
-
-    try:
-        return Head.parse(written)
-    except ValueError as error:
-        raise inputs.Unusable(f"--head: {error}") from None
 
 
 def _url(values: dict[str, Any]) -> str:
@@ -535,7 +442,7 @@ def _url(values: dict[str, Any]) -> str:
 
 
 def _say(text: str) -> None:
-    """Something besides the answer itself."""
+    """Print a note, which is not the answer itself."""
     print(printable(text), file=sys.stderr)
 
 

@@ -1,23 +1,23 @@
-"""`manners explain`: how a verdict comes about, step by step."""
+"""`manners explain`: how a verdict was reached, step by step."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from manners._text import count, printable
 from manners.cli import inputs, render
+from manners.cli.options import RETRIEVAL, JsonOption, Options, RobotsOption, UrlArgument, takes
 from manners.robots.dialects import DEFAULT
 from manners.robots.groups import Group
 from manners.robots.lines import Line, read_lines
 from manners.robots.policy import Policy, Robots
 from manners.robots.verdict import Reason, Verdict
-from manners.urls import with_scheme
 
 if TYPE_CHECKING:
     from manners.retrieval.outcome import Outcome
 
 _WITHOUT_A_FILE = (Reason.UNAVAILABLE, Reason.UNREACHABLE, Reason.TOO_LARGE)
-"""What is decided for every URL of a site alike, whatever its robots.txt says."""
+"""Reasons that decide every URL of a site alike, whatever the robots.txt says."""
 _WHY = {
     3: "names the agent",
     2: "names the agent by a pattern or in part",
@@ -25,60 +25,40 @@ _WHY = {
 }
 
 
+@takes(*RETRIEVAL, "log_level", "log_format")
 def command(
-    url: Annotated[
-        str,
-        typer.Argument(
-            metavar="URL", help="What to explain: a URL or a bare domain.", callback=with_scheme
-        ),
-    ],
-    robots: inputs.LiveRobotsOption = None,
+    url: UrlArgument,
+    robots: RobotsOption = None,
     agent: Annotated[
         list[str] | None,
         typer.Option(
             "--agent",
             metavar="NAME",
-            help="Whose verdict (default *); several are the names of one agent.",
+            help="The agent to check for (default *); repeat it for other names of the same agent.",
         ),
     ] = None,
-    dialect: inputs.LiveDialectOption = None,
-    profile: inputs.ProfileOption = None,
-    like: inputs.LikeOption = None,
-    allow_private: inputs.AllowPrivateOption = None,
-    timeout: inputs.TimeoutOption = None,
-    user_agent: inputs.UserAgentOption = None,
-    cache: inputs.CacheOption = None,
-    config: inputs.ConfigOption = None,
-    log_level: inputs.LogLevelOption = None,
-    log_format: inputs.LogFormatOption = None,
-    json: inputs.JsonOption = False,
+    *,
+    options: Options,
+    json: JsonOption = False,
 ) -> int:
-    """Explain a verdict: the file as read, the groups, every rule that matches, the winner.
+    """Explain a verdict: the file as read, the groups, every matching rule, the winner.
 
-    Without --robots, the site's own robots.txt is retrieved. Exit code 0 when the URL is allowed, 1
-    when it is not.
+    Without --robots, the site's robots.txt is retrieved. Exit code 0 if the URL is allowed, 1 if it
+    is disallowed.
     """
-    live: dict[str, Any] = {
-        "profile": profile,
-        "like": like,
-        "allow_private": allow_private,
-        "timeout": timeout,
-        "user_agent": user_agent,
-        "cache": cache,
-    }
-    others: dict[str, Any] = {"config": config, "log_level": log_level, "log_format": log_format}
     if robots is not None:
-        inputs.refuse_live(live)
-        if not inputs.has_settings(**others):  # then the settings' library is not needed either
-            return _at_hand(url, robots, dialect or DEFAULT, agent or ["*"], json)
-    settings = inputs.load_settings(dialect=dialect, **live, **others)
-    names, rulings = agent or [inputs.asked_agent(settings)], settings.rulings
-    ruled = rulings.check(url) if robots is None else rulings.excludes(url)
-    if ruled is not None:  # before any site, or file, is asked
+        options.refuse_retrieval()
+        if not options.has_settings():  # then msgspec is not needed either
+            dialect = options.values.get("dialect", DEFAULT)
+            return _by_file(url, robots, dialect, agent or ["*"], json)
+    settings = options.load()
+    names, overrides = agent or [inputs.asked_agent(settings)], settings.overrides
+    ruled = overrides.check(url) if robots is None else overrides.excludes(url)
+    if ruled is not None:  # robots.txt has no say
         print(render.as_json({"verdict": ruled.to_dict()}) if json else _verdict(ruled))
         return 0 if ruled else 1
     if robots is not None:
-        return _at_hand(url, robots, settings.dialect, names, json)
+        return _by_file(url, robots, settings.dialect, names, json)
     from manners._portal import portal
 
     retrieving = inputs.open_cache(settings)
@@ -93,7 +73,7 @@ def command(
     return _explain(_policy(site.robots, names), verdict, site.outcome.url, json)
 
 
-def _at_hand(url: str, source: str, dialect: str, agents: list[str], json: bool) -> int:
+def _by_file(url: str, source: str, dialect: str, agents: list[str], json: bool) -> int:
     policy = _policy(inputs.read_robots(source, dialect), agents)
     shown = "standard input" if source == "-" else source
     return _explain(policy, policy.check(url), shown, json)
@@ -160,8 +140,12 @@ def _why_not(group: Group, policy: Policy) -> str:
     dialect = policy.robots.dialect
     keys = {dialect.agent_key(agent) for agent in group.agents}
     if keys & {dialect.own_key(agent) for agent in policy.agents} - {None}:
-        return "passed: it names the agent, but has no rules"
-    return "passed: a group names the agent" if "*" in keys else "passed: it is for others"
+        return "skipped: it names the agent, but has no rules"
+    return (
+        "skipped: another group names the agent"
+        if "*" in keys
+        else "skipped: it is for other agents"
+    )
 
 
 def _print_rules(policy: Policy, verdict: Verdict) -> None:

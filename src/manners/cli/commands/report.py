@@ -1,26 +1,32 @@
-"""`manners report`: what happened in a crawl, as a picture in one file."""
+"""`manners report`: what happened in a crawl, as one HTML file or as JSON."""
 
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from manners._text import printable
+from manners._text import count, printable
 from manners.cli import UNDECIDED, inputs, render, saving
+from manners.cli.options import JsonOption, Options, takes
 from manners.errors import StoreError
+
+if TYPE_CHECKING:
+    from manners.report.data import Report
+    from manners.settings import Settings
 
 _FILE = "report.html"
 _ROWS = 200
 
 
+@takes("redact_query")
 def command(
     store: Annotated[
         str | None,
         typer.Argument(
             metavar="[STORE]",
-            help="Where the crawl is kept: a file, or postgresql://… (default manners.db).",
+            help="The store of the crawl: a file, or postgresql://… (default manners.db).",
         ),
     ] = None,
     output: Annotated[
@@ -31,7 +37,7 @@ def command(
             help="The file (default report.html); - is standard output.",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     crawl: Annotated[
         int | None,
         typer.Option(
@@ -40,53 +46,67 @@ def command(
     ] = None,
     rows: Annotated[
         int,
-        typer.Option("--rows", metavar="N", min=1, help="How long lists may be."),
+        typer.Option("--rows", metavar="N", min=1, help="The maximum length of a list."),
     ] = _ROWS,
-    redact_query: inputs.RedactQueryOption = None,
-    json: inputs.JsonOption = False,
+    *,
+    options: Options,
+    json: JsonOption = False,
 ) -> int:
     """Show what happened in a crawl: one HTML file that needs no network and no scripts.
 
-    It has totals and the budget, a time line of requests against the delays in force, statuses and
-    response times, what decided line by line, what was not asked for and why, problems, and where
-    the evidence ends. With --json the same is printed as data.
+    It has totals and the budget, a timeline of requests against the delays in force, statuses and
+    response times, the rules that decided, blocked URLs with reasons, problems, and the head of the
+    evidence. With --json the same is printed as data.
     """
     if json and (output is not None or force):
-        raise inputs.Unusable("--json prints the data, and --output and --force are about a file")
+        raise inputs.Unusable("--json prints to standard output: drop --output and --force")
     if store == "":
-        raise inputs.Unusable("STORE is empty: a file, or postgresql://…, is needed")
+        raise inputs.Unusable("STORE is empty: pass a file or postgresql://…")
     if output == "" or (output or "").endswith(("/", os.sep)):
-        raise inputs.Unusable(f"--output {output!r}: the name of a file is needed")
-    from manners.crawler.report import NoCrawl, report_of
-    from manners.evidence.store import EvidenceStore
-
-    settings = inputs.load_settings(store=store, redact_query=redact_query)
-    place, progress = settings.store or inputs.STORE, render.Progress()
-    with EvidenceStore(place, readonly=True, timeout=settings.server_timeout) as opened:
-        progress.say(f"reading {printable(opened.place)}")
-        try:
-            report = report_of(opened, crawl, rows=rows, redact=settings.redact_query)
-        except NoCrawl:
-            raise
-        except StoreError as error:  # it breaks off while it is read
-            print(f"manners: {printable(str(error))}", file=sys.stderr)
-            return UNDECIDED
-        finally:
-            progress.clear()
+        raise inputs.Unusable(f"--output {output!r} is not a file name")
+    settings = options.plus(store=store).load()
+    report = _read(settings, crawl, rows)
+    if report is None:
+        return UNDECIDED
     if json:
         print(render.as_json(report.to_dict()))
-        return 0
-    from manners.crawler.picture.page import page
-
-    name, made = output or _FILE, page(report).encode()
-    if name == "-":
-        sys.stdout.buffer.write(made)
-        sys.stdout.buffer.flush()
-        return 0
-    with saving.new(Path(name), force, report.store) as file:
-        file.write(made)
-    print(
-        f"crawl {report.status.crawl} is in {printable(name)} ({len(made):,} bytes):"
-        " open it in a browser"
-    )
+    else:
+        _write(report, output or _FILE, force)
     return 0
+
+
+def _read(settings: "Settings", crawl: int | None, rows: int) -> "Report | None":
+    """The report; None, and a message, where the store fails while it is being read."""
+    from manners.crawler.frontier.crawls import NoCrawl
+    from manners.report.reader import report_of
+    from manners.store.database import Store
+
+    place, progress = settings.store or inputs.STORE, render.Progress()
+    with Store(place, readonly=True, timeout=settings.server_timeout) as store:
+        progress.say(f"reading {printable(store.place)}")
+        try:
+            return report_of(store, crawl, rows=rows, redact=settings.redact_query)
+        except NoCrawl:
+            raise
+        except StoreError as error:
+            progress.clear()
+            print(f"manners: {printable(str(error))}", file=sys.stderr)
+            return None
+        finally:
+            progress.clear()
+
+
+def _write(report: "Report", name: str, force: bool) -> None:
+    from manners.report.html.page import page
+
+    html = page(report).encode()
+    if name == "-":
+        sys.stdout.buffer.write(html)
+        sys.stdout.buffer.flush()
+        return
+    with saving.new_file(Path(name), force, report.store) as file:
+        file.write(html)
+    print(
+        f"report of crawl {report.status.crawl} written to {printable(name)}"
+        f" ({count(len(html), 'byte')}); open it in a browser"
+    )

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from manners._text import count, printable
+from manners._text import count, duration, printable
 from manners.cli import UNDECIDED, inputs, render
+from manners.cli.options import RETRIEVAL, JsonOption, Options, UrlArgument, takes
 from manners.robots.lines import read_lines
 
 if TYPE_CHECKING:
@@ -17,50 +18,30 @@ if TYPE_CHECKING:
     from manners.robots.policy import Robots
 
 _SHOWN = 10
-"""How many groups, sitemaps, directives and problems are listed for people; JSON has all."""
+"""Groups, sitemaps, directives and problems that are listed for people; JSON has all."""
 _EXIT = {"available": 0, "unavailable": 1, "unreachable": UNDECIDED}
 
 
+@takes(*RETRIEVAL, "log_level", "log_format")
 def command(
-    url: inputs.UrlArgument,
-    dialect: inputs.LiveDialectOption = None,
-    profile: inputs.ProfileOption = None,
-    like: inputs.LikeOption = None,
+    url: UrlArgument,
     save: Annotated[
         str | None,
         typer.Option(
-            "--save",
-            metavar="FILE|-",
-            help="Write the file as it was received; - is standard output.",
+            "--save", metavar="FILE|-", help="Write the file as received; - is standard output."
         ),
     ] = None,
-    allow_private: inputs.AllowPrivateOption = None,
-    timeout: inputs.TimeoutOption = None,
-    user_agent: inputs.UserAgentOption = None,
-    cache: inputs.CacheOption = None,
-    config: inputs.ConfigOption = None,
-    log_level: inputs.LogLevelOption = None,
-    log_format: inputs.LogFormatOption = None,
-    json: inputs.JsonOption = False,
+    *,
+    options: Options,
+    json: JsonOption = False,
 ) -> int:
     """Retrieve a site's robots.txt, and show how that went and what is in it.
 
-    Exit code 0 when there is one, 1 when there is none, 3 when the site cannot be reached.
+    Exit code 0 if there is one, 1 if there is none, 3 if the site is unreachable.
     """
     if save == "-" and json:
         raise inputs.Unusable("--json and --save - both write to standard output: leave out one")
-    settings = inputs.load_settings(
-        config,
-        like,
-        timeout,
-        dialect=dialect,
-        profile=profile,
-        allow_private=allow_private,
-        user_agent=user_agent,
-        cache=cache,
-        log_level=log_level,
-        log_format=log_format,
-    )
+    settings = options.load()
     from manners._portal import portal
 
     retrieving = inputs.open_cache(settings)
@@ -71,7 +52,7 @@ def command(
     if json:
         print(render.as_json(_as_dict(site)))
     else:
-        # Where the file itself goes to standard output, what is said about it does not.
+        # If the file goes to standard output, the summary does not.
         print("\n".join(_lines(site)), file=sys.stderr if save == "-" else sys.stdout)
     if save is not None:
         _save(site, save)
@@ -100,7 +81,7 @@ def _save(site: "Site", place: str) -> None:
 def _lines(site: "Site") -> list[str]:
     outcome, robots = site.outcome, site.robots
     rows: list[tuple[str, str]] = [
-        ("result", f"{outcome}, {outcome.seconds:.2f} s, profile {outcome.profile}")
+        ("result", f"{outcome}, {duration(outcome.seconds)}, profile {outcome.profile}")
     ]
     rows += [
         ("hops" if number == 0 else "", f"{hop.status or hop.cause}  {hop.url}")
@@ -118,12 +99,12 @@ def _lines(site: "Site") -> list[str]:
         ]
         rows += _listed("groups", groups)
         rows += _listed("sitemaps", [sitemap.url for sitemap in robots.sitemaps])
-        rows += _listed("directives", [_directive(each) for each in _others(robots)])
+        rows += _listed("directives", list(map(_directive, _directives(robots))))
         rows += _listed(
             "problems",
             [
-                f"line {each['line']}: {', '.join(each['problems'])}: {each['text']}"
-                for each in _problems(site)
+                f"line {line['line']}: {', '.join(line['problems'])}: {line['text']}"
+                for line in _problems(site)
             ],
         )
     return [
@@ -132,9 +113,9 @@ def _lines(site: "Site") -> list[str]:
     ]
 
 
-def _others(robots: "Robots") -> "list[Directive]":
+def _directives(robots: "Robots") -> "list[Directive]":
     """Crawl-delay, and every other line that is neither a rule nor a sitemap."""
-    return [each for each in robots.directives if each.name != "sitemap"]
+    return [item for item in robots.directives if item.name != "sitemap"]
 
 
 def _directive(directive: "Directive") -> str:
@@ -153,8 +134,6 @@ def _listed(title: str, items: list[str]) -> list[tuple[str, str]]:
 
 
 def _fresh(site: "Site") -> str:
-    from manners.retrieval.outcome import duration
-
     if site.entry is None:
         return ""
     until = site.entry.fresh_until
@@ -190,12 +169,12 @@ def _as_dict(site: "Site") -> dict[str, Any]:
         "sitemaps": [sitemap._asdict() for sitemap in robots.sitemaps],
         "directives": [
             {
-                "name": each.name,
-                "value": each.written,
-                "line": each.line,
-                "agents": list(each.agents),
+                "name": item.name,
+                "value": item.written,
+                "line": item.line,
+                "agents": list(item.agents),
             }
-            for each in _others(robots)
+            for item in _directives(robots)
         ],
         "problems": _problems(site),
     }

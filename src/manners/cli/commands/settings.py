@@ -1,19 +1,20 @@
-"""`manners settings`: what is in force, and where each value came from."""
+"""`manners settings`: the settings in force, and where each came from."""
 
 from manners.cli import inputs, render
+from manners.cli.options import ConfigOption, JsonOption
 
 
-def command(config: inputs.ConfigOption = None, json: inputs.JsonOption = False) -> int:
+def command(config: ConfigOption = None, json: JsonOption = False) -> int:
     """Show the settings in force, and where each came from.
 
-    Options come first, then MANNERS_… in the environment, then the file, then the defaults.
+    The order: options, MANNERS_… variables, the file, the defaults.
     """
     from manners.settings import load
 
-    settings, sources = load(config)
+    settings, sources = load(config, warn=inputs.warn)
     values = settings.shown()
     for name, other in (("agent", "user_agent"), ("user_agent", "agent")):
-        if values[name] is None:  # what it comes to
+        if values[name] is None:  # show the effective value
             values[name] = getattr(settings.identity, name)
             is_named = getattr(settings, other) is not None
             sources[name] = f"as {other}" if is_named else "default"

@@ -1,16 +1,15 @@
--- Start times and slots of one host. A call is one verb, and nobody comes between its steps.
+-- Start times and slots of one host. A call is one verb, and is atomic.
 --
 -- KEYS[1]  slots in use: a sorted set of tokens, by when their leases end
 -- KEYS[2]  a hash of times:
---            next      the next start time that is given out
---            delay     from the start given out last to the next
---            earliest  the same counted from when it was really made
---            last      the token of who made it
---            penalty   until when the host is to be left alone
--- ARGV     a verb, the time (empty: what this server's clock says), the lease, then what the verb
---          takes
+--            next      the next start time to reserve
+--            delay     from the last reserved start to the next
+--            earliest  the earliest next start, counted from when the last one was really made
+--            last      the token of the last start
+--            penalty   before this, nothing starts
+-- ARGV     a verb, the time (empty: this server's clock), the lease, then the verb's arguments
 --
--- All times are whole microseconds. The answer is what time it is, a word, and a time.
+-- All times are whole microseconds. The answer is the current time, a word, and a time.
 
 local slots, times = KEYS[1], KEYS[2]
 local verb, now, lease = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -28,14 +27,14 @@ local at = {
   penalty = tonumber(kept[4]) or 0,
 }
 
--- Others can write here, too: three years ahead is nothing that was ever said.
-for _, each in pairs(at) do
-  if not (each < now + 94608000000000) then
-    return {now, 'rubbish', now}
+-- Other programs can write here, too. This package writes no time three years ahead.
+for _, value in pairs(at) do
+  if not (value < now + 94608000000000) then
+    return {now, 'invalid', now}
   end
 end
 
--- Idle hosts vanish: the times a lease after the last of them, the slots with the last lease.
+-- Idle hosts expire: the times a lease after the latest of them, the slots with the last lease.
 
 local function keep()
   redis.call('HSET', times, 'next', at.next, 'delay', at.delay,
@@ -51,8 +50,8 @@ local function hold(token)
   return {now, 'held', now + lease}
 end
 
--- When a lease ends that is still good.
-local function good(token)
+-- When a lease expires, if it is still valid.
+local function valid(token)
   local ends = tonumber(redis.call('ZSCORE', slots, token))
   return ends and ends > now and ends
 end
@@ -75,7 +74,7 @@ local function take(token, number, delay)
   if redis.call('ZCARD', slots) >= number then
     return {now, 'full', tonumber(redis.call('ZRANGE', slots, 0, 0, 'WITHSCORES')[2])}
   end
-  -- Whoever starts late moves the next start: the host sees starts, not plans.
+  -- A late start moves the next one: the host sees starts, not plans.
   at.earliest = now + (delay or at.delay)
   at.next = math.max(at.next, at.earliest)
   last = token
@@ -88,9 +87,9 @@ if verb == 'reserve' then
 
 elseif verb == 'take' or verb == 'begin' then
   local token, number, delay = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
-  local mine = good(token)
-  if mine then -- it was taken, and the answer was lost
-    return {now, 'held', mine}
+  local expires = valid(token)
+  if expires then -- it was taken, and the answer was lost
+    return {now, 'held', expires}
   end
   if verb == 'begin' then
     local start = reserve(delay, tonumber(ARGV[7]))
@@ -105,7 +104,7 @@ elseif verb == 'release' then
   return {now, 'done', now}
 
 elseif verb == 'renew' then
-  if not good(ARGV[4]) then
+  if not valid(ARGV[4]) then
     return {now, 'lost', now}
   end
   local delay = tonumber(ARGV[5])

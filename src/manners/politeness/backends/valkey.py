@@ -1,15 +1,16 @@
-"""Start times and slots in Valkey or Redis, shared by a fleet.
+"""Start times and slots in Valkey or Redis, shared by several processes.
 
-Each verb is one call of the script beside this file, in which the server's clock decides. The
-clocks of processes may differ: what goes there and back are spans of time. A start counts from when
-the answer is here, the end of a lease from when the question left, so that nobody starts too early,
-or holds a slot for too long, because an answer took its time.
+Each verb is one call of the Lua script beside this file, in which the server's clock decides. The
+clocks of processes may differ, so only spans of time go over the network. A start counts from when
+the answer arrives, the end of a lease from when the question left: with a slow answer, no
+request starts too early or keeps its slot for too long.
 """
 
 import asyncio
 import secrets
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
+from functools import partial
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -20,44 +21,104 @@ from manners.politeness.backends import Lease, NotBefore
 
 SCHEMES = _valkey.SCHEMES
 
-_AGAIN = 1.0
-"""Seconds after which a server that was away is told again what it has missed."""
+_RETRY = 1.0
+"""Seconds after which notices that the server has missed are sent again."""
 _YEAR = 365 * 86_400
-"""Seconds for which a host is left alone at the most."""
+"""Seconds: the longest penalty of a host."""
 _AHEAD = 3 * _YEAR * 1_000_000
-"""Microseconds: what is further ahead was never said by this package."""
+"""Microseconds: this package never writes a time that is further ahead."""
 _LATEST = 2**53
 _WORDS = (b"start", b"held", b"early", b"full", b"lost", b"done")
-_inherited: list[_valkey.Server] = []
-"""Connections of the process this one was forked from: to close them would disturb it."""
+_INHERITED: list["_Script"] = []
+"""Connections of the process this one was forked from: closing them would disturb it."""
 
 
 class _Answer(NamedTuple):
-    """What the server says."""
+    """The answer of the script."""
 
     word: bytes
     time: float
-    """By the clock here, where the server's clock decided; else as it was told."""
+    """By the clock here, if the server's clock decided; otherwise as the server returned it."""
 
 
-class _Untold(NamedTuple):
-    """What the server has to know, and may not."""
+class _Script:
+    """The script on the server, with the connections of one process."""
+
+    def __init__(
+        self,
+        url: str,
+        prefixes: tuple[str, str],
+        lease: float,
+        timeout: float,
+        clock: Callable[[], float],
+    ) -> None:
+        self.server = _valkey.Server(url, timeout)
+        self.is_closed = False
+        self._prefixes, self._lease, self._clock = prefixes, lease, clock
+        lua = (files(__package__) / "valkey.lua").read_text("utf-8")
+        self._run = self.server.redis.register_script(lua)
+        self._calls = 0
+
+    async def call(self, verb: str, host: str, now: float | None, *more: str | int) -> _Answer:
+        """The answer to a verb; raises `PolitenessError` when there is none."""
+        keys = [f"{prefix}{{{host}}}" for prefix in self._prefixes]
+        lease = round(self._lease * 1e6)
+        sent, self._calls = self._clock(), self._calls + 1
+        try:
+            question = self._run(keys, [verb, _us(now), lease, *more])
+            answer: Any = await self.server.answer(question)
+        except self.server.failures as error:
+            raise self.error(self.server.problem(error)) from None
+        finally:
+            self._calls -= 1
+            if self.is_closed:
+                await self.close_unused()
+        received = self._clock()
+        match answer:
+            case [int(there), bytes(word), int(moment)] if (
+                word in _WORDS and 0 <= there < _LATEST and 0 <= moment - there < _AHEAD
+            ):
+                pass
+            case _:
+                raise self.error(f"has something else in {keys[0]!r} or {keys[1]!r}")
+        if now is not None:
+            return _Answer(word, moment / 1e6)
+        counts_from = sent if word == b"held" else received
+        return _Answer(word, counts_from + (moment - there) / 1e6)
+
+    def error(self, problem: str) -> PolitenessError:
+        """The error for a server that cannot be used."""
+        return PolitenessError(self.server.place, printable(cut(problem.rstrip("."), 200)))
+
+    async def close_unused(self) -> None:
+        """Close the connections, unless a call is under way."""
+        if not self._calls:
+            await self.server.close()
+
+
+class _Notice(NamedTuple):
+    """A release or a penalty that the server may not have received."""
 
     verb: str
     host: str
     token: str
     until: float
-    """When nobody needs to know any more."""
+    """When it no longer matters."""
     times: int = 1
-    """How often it is told, at least."""
+    """How often it is sent, at least."""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Identifies it."""
+        return self.verb, self.host, self.token
 
 
 class ValkeyBackend:
     """The five verbs, for any number of processes.
 
-    `own` has the slots of hosts that have another number. The keys of slots begin with
+    `own` has the number of slots of single hosts. The keys of slots begin with
     `concurrency_prefix`, those of start times with `delay_prefix`. The server has `timeout` seconds
-    for each answer; one that takes longer is away.
+    for an answer; one that takes longer is unreachable.
     """
 
     def __init__(
@@ -71,21 +132,18 @@ class ValkeyBackend:
         timeout: float = _valkey.TIMEOUT,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._timeout = timeout
-        self._url, self._concurrency, self._lease, self._clock = url, concurrency, lease, clock
-        self._own = dict(own or {})
-        self._prefixes = concurrency_prefix, delay_prefix
-        self._lua = (files(__package__) / "valkey.lua").read_text("utf-8")
+        self._concurrency, self._lease, self._clock = concurrency, lease, clock
+        self._own, self._timeout = dict(own or {}), timeout
+        prefixes = concurrency_prefix, delay_prefix
+        self._new_script = partial(_Script, url, prefixes, lease, timeout, clock)
         self._connect()
-        self.place = self._server.place
-        """Where it is, as it may be shown."""
+        self.place = self._script.server.place
+        """The URL of the server, without its password."""
 
     def _connect(self) -> None:
-        self._server, self._fork = _valkey.Server(self._url, self._timeout), _forks.generation
-        self._script = self._server.redis.register_script(self._lua)
-        self._asking, self._is_closed = 0, False
-        self._untold: dict[tuple[str, str, str], _Untold] = {}
-        self._telling: asyncio.Task[None] | None = None
+        self._script, self._fork = self._new_script(), _forks.generation
+        self._notices: dict[tuple[str, str, str], _Notice] = {}
+        self._retrying: asyncio.Task[None] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
 
     # The five verbs, and two of them in one.
@@ -93,62 +151,58 @@ class ValkeyBackend:
     async def reserve(
         self, host: str, delay: float, now: float | None = None, within: float | None = None
     ) -> float:
-        """When a request may start; the next one `delay` seconds later."""
+        """When a request may start; the next one may `delay` seconds later."""
         return (await self._ask("reserve", host, now, _us(delay), _us(within))).time
 
     async def take(
         self, host: str, now: float | None = None, delay: float | None = None
     ) -> Lease | float:
         """A slot, or when to try again."""
-        return await self._begin("take", host, now, delay)
+        return await self._take("take", host, now, delay)
 
     async def begin(
         self, host: str, delay: float, now: float | None = None, within: float | None = None
     ) -> Lease | float:
         """Reserve a start, and take a slot if it is now."""
-        return await self._begin("begin", host, now, delay, within)
+        return await self._take("begin", host, now, delay, within)
 
     async def release(self, lease: Lease) -> None:
-        """Give a slot back; when the server is away, as soon as it is back."""
-        await self._tell(_Untold("release", lease.host, lease.token, lease.until))
+        """Give a slot back; if the server is unreachable, as soon as it answers again."""
+        await self._notify(_Notice("release", lease.host, lease.token, lease.until))
 
     async def renew(
         self, lease: Lease, now: float | None = None, delay: float | None = None
     ) -> Lease | None:
-        """Hold a slot for longer; with a delay, for a request that leaves only now."""
+        """Extend a lease; with a delay, for a request that leaves only now."""
         answer = await self._ask("renew", lease.host, now, lease.token, _us(delay))
         return lease._replace(until=answer.time) if answer.word == b"held" else None
 
     async def penalise(self, host: str, until: float, now: float | None = None) -> None:
-        """Let nothing start before a time; when the server is away, as soon as it is back."""
-        await self._tell(_Untold("penalise", host, "", until), now)
+        """Start nothing at a host before a time; if the server is unreachable, it is sent later."""
+        await self._notify(_Notice("penalise", host, "", until), now)
 
     async def close(self) -> None:
-        """Tell what is still to be told, if the server answers in time, and close."""
-        self._leave_the_parents()
+        """Send the remaining notices, if the server answers in time, and close."""
+        self._connect_in_child()
         try:
             async with asyncio.timeout(self._timeout):
                 while self._tasks:
                     await asyncio.wait(self._tasks)
-                # What is given back from now on closes the connection behind it, and is told once.
-                self._is_closed = True
-                await self._end_telling()
-                await self._tell_all()
+                # A notice from now on is sent once, and closes the connection behind it.
+                self._script.is_closed = True
+                await self._stop_retrying()
+                await self._send_notices()
         except TimeoutError:
             pass
         finally:
-            self._is_closed = True
-            await self._end_telling()
-            await _ended(self._tasks)
-            await self._close_unused()
-
-    async def _end_telling(self) -> None:
-        if self._telling is not None:
-            await _ended([self._telling])
+            self._script.is_closed = True
+            await self._stop_retrying()
+            await _cancel(self._tasks)
+            await self._script.close_unused()
 
     # Slots.
 
-    async def _begin(
+    async def _take(
         self,
         verb: str,
         host: str,
@@ -156,24 +210,26 @@ class ValkeyBackend:
         delay: float | None,
         within: float | None = None,
     ) -> Lease | float:
-        # It is waited for even if nobody wants it any more: what comes then is given back.
-        taking = self._start(self._take(verb, host, now, _us(delay), _us(within)))
+        # It goes on if the caller is cancelled: a slot that comes then is given back.
+        taking = self._start(self._ask_for_slot(verb, host, now, _us(delay), _us(within)))
         try:
             taken: Lease | float = await asyncio.shield(taking)
         except asyncio.CancelledError:
-            if taking.cancelled():  # by `close`, and not whoever waits
-                raise self._away("closed while it was waited for") from None
-            taking.add_done_callback(self._came_too_late)
+            if taking.cancelled():  # by `close`, not by the caller
+                raise self._script.error("closed while a request waited for it") from None
+            taking.add_done_callback(self._give_back)
             raise
         return taken
 
-    async def _take(self, verb: str, host: str, now: float | None, *more: str) -> Lease | float:
+    async def _ask_for_slot(
+        self, verb: str, host: str, now: float | None, *more: str
+    ) -> Lease | float:
         token, slots = secrets.token_hex(8), self._own.get(host, self._concurrency)
         try:
             answer = await self._ask(verb, host, now, token, slots, *more)
         except PolitenessError:
-            # It may have been taken all the same, even after it was given back: hence twice.
-            self._keep(_Untold("release", host, token, self._clock() + self._lease, times=2))
+            # It may have been taken nevertheless, even after the first release: hence two.
+            self._keep(_Notice("release", host, token, self._clock() + self._lease, times=2))
             raise
         match answer.word:
             case b"early":
@@ -182,109 +238,82 @@ class ValkeyBackend:
                 return answer.time
         return Lease(host, token, answer.time)
 
-    def _came_too_late(self, taking: "asyncio.Task[Lease | float]") -> None:
+    def _give_back(self, taking: "asyncio.Task[Lease | float]") -> None:
         if not taking.cancelled() and taking.exception() is None:
             lease = taking.result()
             if isinstance(lease, Lease):
                 self._start(self.release(lease))
 
-    # What is told, sooner or later.
+    # Notices, sent now or later.
 
-    async def _tell(self, what: _Untold, now: float | None = None) -> None:
-        telling = self._start(self._try(what, now))
+    async def _notify(self, notice: _Notice, now: float | None = None) -> None:
+        sending = self._start(self._send(notice, now))
         try:
-            await asyncio.shield(telling)
+            await asyncio.shield(sending)
         except asyncio.CancelledError:
-            if not telling.cancelled():  # else by `close`: it ends by itself
+            if not sending.cancelled():  # otherwise by `close`: the lease expires
                 raise
 
-    async def _try(self, what: _Untold, now: float | None = None) -> bool:
-        """Tell something, or remember to do so; whether the server knows."""
-        argument = what.token
-        if what.verb == "penalise":
-            ahead = what.until - (self._clock() if now is None else now)
+    async def _send(self, notice: _Notice, now: float | None = None) -> bool:
+        """Send a notice, or keep it for later; whether the server has received it."""
+        argument = notice.token
+        if notice.verb == "penalise":
+            ahead = notice.until - (self._clock() if now is None else now)
             argument = _us(min(max(ahead, 0.0), _YEAR))
         try:
-            await self._ask(what.verb, what.host, now, argument)
+            await self._ask(notice.verb, notice.host, now, argument)
         except PolitenessError:
-            self._keep(what)
+            self._keep(notice)
             return False
         return True
 
-    def _keep(self, what: _Untold) -> None:
-        if self._is_closed:
-            return  # it ends by itself
-        key = what.verb, what.host, what.token
-        before = self._untold.get(key, what)
-        self._untold[key] = what._replace(until=max(what.until, before.until))
-        if self._telling is None or self._telling.done():
-            self._telling = asyncio.create_task(self._go_on_telling())
+    def _keep(self, notice: _Notice) -> None:
+        if self._script.is_closed:
+            return  # the lease expires
+        before = self._notices.get(notice.key, notice)
+        self._notices[notice.key] = notice._replace(until=max(notice.until, before.until))
+        if self._retrying is None or self._retrying.done():
+            self._retrying = asyncio.create_task(self._retry())
 
-    async def _go_on_telling(self) -> None:
-        while self._untold and not self._is_closed:
-            await asyncio.sleep(_AGAIN)
-            await self._tell_all()
+    async def _retry(self) -> None:
+        while self._notices and not self._script.is_closed:
+            await asyncio.sleep(_RETRY)
+            await self._send_notices()
 
-    async def _tell_all(self) -> None:
-        for key, what in list(self._untold.items()):
-            if what.until > self._clock() and not await self._try(what):
-                return  # still away
-            if what.times > 1 and what.until > self._clock():
-                self._untold[key] = what._replace(times=what.times - 1)
+    async def _stop_retrying(self) -> None:
+        if self._retrying is not None:
+            await _cancel([self._retrying])
+
+    async def _send_notices(self) -> None:
+        for key, notice in list(self._notices.items()):
+            if notice.until > self._clock() and not await self._send(notice):
+                return  # still unreachable
+            if notice.times > 1 and notice.until > self._clock():
+                self._notices[key] = notice._replace(times=notice.times - 1)
             else:
-                self._untold.pop(key, None)
+                self._notices.pop(key, None)
 
     # The server.
 
     async def _ask(self, verb: str, host: str, now: float | None, *more: str | int) -> _Answer:
-        self._leave_the_parents()
-        keys = [f"{prefix}{{{host}}}" for prefix in self._prefixes]
-        lease = round(self._lease * 1e6)
-        sent, self._asking = self._clock(), self._asking + 1
-        try:
-            question = self._script(keys, [verb, _us(now), lease, *more])
-            answer: Any = await self._server.answer(question)
-        except self._server.failures as error:
-            raise self._away(self._server.problem(error)) from None
-        finally:
-            self._asking -= 1
-            if self._is_closed:
-                await self._close_unused()
-        received = self._clock()
-        match answer:
-            case [int(there), bytes(word), int(moment)] if (
-                word in _WORDS and 0 <= there < _LATEST and 0 <= moment - there < _AHEAD
-            ):
-                pass
-            case _:
-                raise self._away(f"has something else in {keys[0]!r} or {keys[1]!r}")
-        if now is not None:
-            return _Answer(word, moment / 1e6)
-        counts_from = sent if word == b"held" else received
-        return _Answer(word, counts_from + (moment - there) / 1e6)
+        self._connect_in_child()
+        return await self._script.call(verb, host, now, *more)
 
-    def _away(self, problem: str) -> PolitenessError:
-        return PolitenessError(self.place, printable(cut(problem.rstrip("."), 200)))
-
-    def _leave_the_parents(self) -> None:
-        """In a forked child: what is open, under way and untold is the parent's."""
+    def _connect_in_child(self) -> None:
+        """In a forked child, connect anew: connections, tasks and notices are the parent's."""
         if self._fork != _forks.generation:
-            _inherited.append(self._server)
+            _INHERITED.append(self._script)
             self._connect()
 
-    async def _close_unused(self) -> None:
-        if not self._asking:
-            await self._server.close()
-
     def _start(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
-        """Do something that ends also when nobody waits for it."""
+        """Start a task that goes on if its caller is cancelled."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
 
-async def _ended(tasks: Iterable["asyncio.Task[Any]"]) -> None:
+async def _cancel(tasks: Iterable["asyncio.Task[Any]"]) -> None:
     """Cancel tasks, and wait until they have ended."""
     running = [task for task in tasks if not task.done()]
     for task in running:
@@ -294,7 +323,7 @@ async def _ended(tasks: Iterable["asyncio.Task[Any]"]) -> None:
 
 
 def _us(seconds: float | None) -> str:
-    """Microseconds, as the script has them."""
+    """Microseconds, as the script takes them."""
     return "" if seconds is None else str(round(seconds * 1e6))
 
 

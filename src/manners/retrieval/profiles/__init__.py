@@ -1,7 +1,7 @@
 """Profiles: the ways in which a robots.txt is retrieved, as data, one file each.
 
-RFC 9309 is the default. A profile says how far redirects are followed, what each kind of failure
-means, how long an answer is good for, and how much time and space a retrieval may take.
+RFC 9309 is the default. A profile says how many redirects are followed, what each failure means,
+how long an answer stays fresh, and how much time and memory a retrieval may take.
 """
 
 from dataclasses import dataclass, replace
@@ -26,43 +26,43 @@ class Profile:
     summary: str
     """One line for people choosing a profile."""
 
-    # How far to go.
+    # Limits.
     max_redirects: int
     redirects_leave_host: bool
-    """A redirect to another host is followed; else it means that there is no robots.txt."""
+    """Redirects to another host are followed; otherwise they mean that there is no robots.txt."""
     connect: float
     """Seconds for one attempt to connect."""
     read: float
     """Seconds without a byte."""
     total: float
-    """Seconds in all: look-ups, redirects and body."""
+    """Seconds in total: DNS, redirects and body."""
     max_read: int
     """Bytes of the body that are read."""
     max_parsed: int
     """Bytes of the body that are parsed."""
     too_large: Literal["cut", "allow"]
-    """What becomes of a longer body: its beginning counts, or everything is allowed."""
+    """A longer body is cut, or allows everything."""
 
-    # What a site means that cannot be reached.
+    # An unreachable site.
     unreachable: Literal["disallow", "allow"]
     stale_for: float
-    """Seconds for which an earlier copy stands in; 0: never."""
+    """Seconds for which an earlier copy is used; 0 for never."""
     disallow_first: float
-    """Seconds without the site, before an earlier copy stands in."""
+    """Seconds of complete disallow before an earlier copy is used."""
 
-    # How long an answer is good for.
+    # How long an answer stays fresh.
     heeds_headers: bool
-    """Cache-Control, Expires and Retry-After count."""
+    """Cache-Control, Expires and Retry-After are respected."""
     fresh: float
-    """Seconds, when no header says otherwise."""
+    """Seconds, without such a header."""
     fresh_least: float
     fresh_most: float
     fresh_unavailable: float
-    """Seconds for a robots.txt that is not there (404, 410)."""
+    """Seconds when there is no robots.txt (404, 410)."""
     retry: float
-    """Seconds until a site that could not be reached is tried again."""
+    """Seconds until an unreachable site is tried again."""
     retry_most: float
-    """The wait doubles with each failure, up to here."""
+    """The upper limit: the wait doubles with each failure."""
 
     def but(self, **changes: Any) -> "Profile":
         """The same profile with some fields changed."""
@@ -70,7 +70,7 @@ class Profile:
 
 
 def names() -> tuple[str, ...]:
-    """The names of the profiles there are.
+    """The names of all profiles.
 
     >>> names()
     ('google', 'open', 'rfc9309')

@@ -5,7 +5,7 @@ from manners.retrieval.profiles.rfc9309 import PROFILE as RFC9309
 
 PROFILE = RFC9309.but(
     name="google",
-    summary="as Google does: closed for 12 hours, then as it last was",
+    summary="as Google does: unreachable is disallowed for 12 hours, then the last copy counts",
     # "Google follows at least five redirect hops".
     max_redirects=5,
     # "Google enforces a robots.txt file size limit of 500 kibibytes".

@@ -1,11 +1,11 @@
-"""What cannot be retrieved does not stand in the way: scanners and audits with a mandate."""
+"""What cannot be retrieved is allowed: for scanners and audits with a mandate."""
 
 from manners.retrieval.profiles import MINUTE
 from manners.retrieval.profiles.rfc9309 import PROFILE as RFC9309
 
 PROFILE = RFC9309.but(
     name="open",
-    summary="what cannot be retrieved is open, with low confidence",
+    summary="what cannot be retrieved is allowed, with low confidence",
     # At most 3 redirects, within one host name; the scheme and the port may change.
     max_redirects=3,
     redirects_leave_host=False,

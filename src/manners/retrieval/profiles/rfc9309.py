@@ -4,7 +4,7 @@ from manners.retrieval.profiles import DAY, MINUTE, Profile
 
 PROFILE = Profile(
     name="rfc9309",
-    summary="as RFC 9309 says: what cannot be reached is closed, or as it last was",
+    summary="as RFC 9309 says: unreachable is disallowed, or the last copy counts",
     # 2.3.1.2: "crawlers SHOULD follow at least five consecutive redirects, even across
     # authorities".
     max_redirects=5,

@@ -28,7 +28,7 @@ class Dialect:
 
     >>> get("google").wildcards
     True
-    >>> mine = get("rfc9309").but(name="mine", index_html=True)
+    >>> own = get("rfc9309").but(name="own", index_html=True)
     """
 
     name: str
@@ -50,30 +50,30 @@ class Dialect:
 
     # How lines become groups.
     record_end: Literal["rule", "blank", "agent"]
-    """What ends a group besides a User-agent line after a rule: nothing, also a blank line, or
-    also a blank line and any User-agent line."""
+    """What ends a group: a User-agent line after a rule, also a blank line, or also any User-agent
+    line."""
     rules_without_agent: Literal["nobody", "everybody"]
-    """Whose rules those before the first User-agent line are."""
+    """Who the rules before the first User-agent line are for."""
 
     # Whose group it is.
     agent_key: Callable[[str], str | None]
-    """What a User-agent line is compared by: `*` for everybody, None when it names nobody."""
+    """The key of a User-agent line: `*` for everybody, None when it names nobody."""
     own_key: Callable[[str], str | None]
-    """What the agent passed is compared by; None when it has no name."""
+    """The key of the agent passed; None when it has no name."""
     select: Select
     """Chooses the groups for an agent."""
     empty_section_falls_back: bool
     """An agent's own groups count as absent when they have no rule."""
     token_from_header: bool
-    """The command and the client cut a User-Agent header to its product token themselves."""
+    """The command and the client reduce a User-Agent header to its product token first."""
 
     # How a rule is matched.
     empty_rule: Literal["no-rule", "allows"]
     """An Allow or Disallow without a value is no rule, or a rule that allows everything."""
     normalise_pattern: Callable[[bytes, str | None], bytes | None]
-    """A rule's value and the file's URL to the pattern; None drops the rule."""
+    """Makes the pattern from a rule's value and the URL of the file; None drops the rule."""
     normalise_path: Callable[[str], str]
-    """A URL's raw path and query to what patterns are compared with, one character a byte."""
+    """Makes the path to match from raw path and query: one character for each byte."""
     wildcards: bool
     """`*` and a final `$` are operators."""
     rank: Literal["longest", "allow-first", "first"]
@@ -83,13 +83,13 @@ class Dialect:
     robots_txt_allowed: bool
     """/robots.txt itself is always allowed."""
     own_server_only: bool
-    """A file whose URL is known says nothing about another server's URLs."""
+    """A file whose URL is known does not apply to URLs of another server."""
     max_rules: int | None
     """A file with more rules than this allows everything."""
 
-    # How its document has files retrieved.
+    # How files are retrieved.
     profile: str
-    """The profile that goes with it: what `--like` sets besides."""
+    """The profile that `--like` sets with this dialect."""
 
     def __post_init__(self) -> None:
         for name, known in _KNOWN_VALUES.items():
@@ -105,7 +105,7 @@ class Dialect:
         return replace(self, **changes)
 
     def own_name(self, agent: str | Sequence[str]) -> str | Sequence[str]:
-        """The agent as this dialect wants it: as it is, or the token in a header.
+        """The agent for this dialect: as given, or the product token of a header.
 
         >>> get("google").own_name("MyBot/1.0 (+https://example.com/bot)")
         'MyBot'
@@ -131,7 +131,7 @@ class Dialect:
 
 
 def names() -> tuple[str, ...]:
-    """The names of the dialects there are.
+    """The names of all dialects.
 
     >>> names()
     ('audit', 'google', 'rfc9309', 'robotrules', 'scanner', 'specificity')
@@ -162,7 +162,7 @@ def describe(dialect: Dialect) -> dict[str, str]:
     >>> describe(get("google"))["normalise_path"]
     'raw_path'
     """
-    return {each.name: _in_words(getattr(dialect, each.name)) for each in fields(dialect)}
+    return {field.name: _in_words(getattr(dialect, field.name)) for field in fields(dialect)}
 
 
 def _in_words(value: object) -> str:

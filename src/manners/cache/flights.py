@@ -1,0 +1,64 @@
+"""Single flight: however many callers ask for a site at once, it is retrieved once."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from manners.cache.site import ParsedEntry
+
+MAX_CONCURRENT = 256
+"""Retrievals at a time; more wait, and their timeouts do not run meanwhile."""
+
+
+class Flights:
+    """The retrievals under way, one per origin, and the saves that follow them.
+
+    They belong to one event loop. A forked child has another, in which nothing is under way.
+    """
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._reset()
+
+    def _reset(self) -> None:
+        self._flights: dict[str, asyncio.Task[ParsedEntry]] = {}
+        self.saves: set[asyncio.Task[None]] = set()
+        self.limit = asyncio.Semaphore(MAX_CONCURRENT)
+        """Acquired while a site is asked."""
+
+    def enter(self) -> None:
+        """Make sure that all of it belongs to the running loop."""
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._loop = loop
+            self._reset()
+
+    def start(
+        self, origin: str, retrieve: Callable[[str], Coroutine[Any, Any, ParsedEntry]]
+    ) -> "asyncio.Task[ParsedEntry]":
+        """Retrieve the robots.txt of an origin, or join the retrieval under way."""
+        self.enter()
+        flight = self._flights.get(origin)
+        if flight is None:
+            flight = self._flights[origin] = asyncio.create_task(retrieve(origin))
+            flight.add_done_callback(lambda done: self._landed(origin, done))
+        return flight
+
+    def _landed(self, origin: str, flight: "asyncio.Task[ParsedEntry]") -> None:
+        self._flights.pop(origin, None)
+        if not flight.cancelled():
+            flight.exception()  # marks it as retrieved: a background refresh has no waiter
+
+    def save(self, work: Coroutine[Any, Any, None]) -> None:
+        """Save something, fire-and-forget."""
+        save = asyncio.create_task(work)
+        self.saves.add(save)
+        save.add_done_callback(self.saves.discard)
+
+    async def close(self) -> None:
+        """Cancel the retrievals, and finish the saves."""
+        self.enter()
+        flights = list(self._flights.values())
+        for flight in flights:
+            flight.cancel()
+        await asyncio.gather(*flights, *self.saves, return_exceptions=True)

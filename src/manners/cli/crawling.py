@@ -1,0 +1,131 @@
+"""Running a crawl for `manners crawl`: progress, Ctrl-C, summary, next steps, exit code."""
+
+import shlex
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from manners._text import cut, printable
+from manners.cli import INTERRUPTED, UNDECIDED, inputs, render
+
+if TYPE_CHECKING:
+    from manners.crawler.crawl import Crawl
+    from manners.crawler.page import CrawledPage
+    from manners.crawler.status import Status
+    from manners.settings import Settings
+
+
+def run_crawl(
+    starts: list[str], settings: "Settings", resume: bool | int, output: Path | None, json: bool
+) -> int:
+    """Run a crawl to its end, show it, and return the exit code."""
+    shown = printable(cut(" ".join(starts) or "the URLs in the store", 200))
+    is_live = sys.stdout.isatty() and not json
+    if not json:  # before anything that takes time
+        print(render.styled(f"crawling {shown} as {settings.identity}", "bold"), flush=True)
+    from manners.cli import watching
+    from manners.cli.folder import PageFolder
+    from manners.crawler.crawl import Crawl
+
+    folder = None if output is None else PageFolder(output)
+
+    def keep(page: "CrawledPage") -> None:
+        if folder is not None and page.ok:
+            folder.save(page)
+
+    crawl = Crawl(starts, settings, resume=resume, keep=keep if folder else None)
+    watch, progress, warnings = watching.Watch(crawl), render.Progress(), inputs.Warnings()
+    with folder or nullcontext(), _interruptible(crawl), watch.live() if is_live else nullcontext():
+        for page in crawl:
+            line = watch.add(page)
+            if page.state == "blocked":
+                warnings.about(page.verdict)
+            if json:
+                progress.clear()
+                print(render.as_json(page.to_dict()), flush=True)
+                progress.say(watch.lines()[0])
+            elif not is_live:
+                print(line, flush=True)
+    progress.clear()
+    status, place = read_status(settings, settings.store or inputs.STORE, crawl.number)
+    if json:
+        print(render.as_json({"crawl": status.to_dict()}))
+    else:
+        summary = watching.summary(status, place)
+        print("\n".join(["", *summary, *_next_steps(status, crawl, place, output)]))
+    return _exit_code(status, crawl)
+
+
+def _next_steps(status: "Status", crawl: "Crawl", place: str, output: Path | None) -> Iterator[str]:
+    """What to type next."""
+    where = printable(inputs.store_option(place))
+    is_latest = status.crawl == status.latest
+    if crawl.is_cut:
+        yield (
+            "some links were dropped: a page is read up to 10,000 links, a crawl up to"
+            " max_discovered URLs and max_sitemaps sitemaps"
+        )
+    if status.resumable:
+        more = "" if "limit" not in status.ended else " with a higher --max-pages or --max-minutes"
+        number = "" if is_latest else f" {status.crawl}"
+        folder = "" if output is None else f" -o {shlex.quote(str(output))}"
+        yield f"resume{more}: manners crawl resume{number}{where}{printable(folder)}"
+    yield f"verify the evidence: manners evidence verify{where}"
+    option = "" if is_latest else f" --crawl {status.crawl}"
+    yield f"create a report: manners report{where.replace(' --store', '', 1)}{option}"
+
+
+def _exit_code(status: "Status", crawl: "Crawl") -> int:
+    from manners.crawler import run
+
+    if crawl.ended == run.INTERRUPTED:
+        return INTERRUPTED
+    if status.fetched:
+        return 0
+    is_undecided = status.resumable or status.lost or status.states.get("failed")
+    return UNDECIDED if is_undecided else 1
+
+
+@contextmanager
+def _interruptible(crawl: "Crawl") -> Iterator[None]:
+    """Ctrl-C or SIGTERM stops the crawl gracefully; a second one aborts it.
+
+    A signal that is ignored stays ignored: `nohup`, and scripts with `&`, rely on it.
+    """
+    signals: list[int] = []
+
+    def stop(number: int, _: object) -> None:
+        signals.append(number)
+        if len(signals) == 1:
+            print("\nfinishing the running requests; Ctrl-C again aborts", file=sys.stderr)
+            crawl.stop()
+        else:
+            crawl.abort()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number, handler in handlers.items():
+        # None is a handler that Python did not set and cannot restore.
+        if handler not in (signal.SIG_IGN, None):
+            signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            if handler not in (signal.SIG_IGN, None):
+                signal.signal(number, handler)
+
+
+def read_status(settings: "Settings", place: str, crawl: int | None = None) -> "tuple[Status, str]":
+    """The status of a crawl, and its store without secrets."""
+    from manners.crawler.status import status_of
+    from manners.store.database import Store
+
+    with Store(place, readonly=True, timeout=settings.server_timeout) as store:
+        return status_of(store, crawl), store.place

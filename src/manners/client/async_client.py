@@ -1,0 +1,345 @@
+"""The client: one verdict, one polite request, one page."""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, Self
+
+from manners import logs
+from manners.cache.robots import AsyncRobotsCache
+from manners.client.admission import Admission
+from manners.client.headers import checked, conditions
+from manners.client.hosts import Hosts
+from manners.client.page import Page
+from manners.client.redirects import RedirectChain
+from manners.client.requesters import Requesters
+from manners.client.sender import PoliteSender
+from manners.client.streams import PageStream
+from manners.client.transport import Transport, open_http
+from manners.client.visit import SlotRenewal, Visit
+from manners.errors import ClientClosed, Disallowed
+from manners.net.messages import Get, Response, Unreachable
+from manners.politeness.backends import PolitenessBackend, open_backend
+from manners.politeness.backends.memory import MemoryBackend
+from manners.politeness.budget import Budget
+from manners.politeness.gate import Gate
+from manners.robots.verdict import Verdict
+from manners.settings import Settings
+
+if TYPE_CHECKING:
+    from manners.evidence.store import EvidenceStore
+
+NO_HEADERS: Mapping[str, str] = {}
+
+
+class AsyncClient:
+    """Fetches pages politely, for async code: asks robots.txt, waits its turn, follows redirects.
+
+    `agent` is sent as User-Agent, and robots.txt files are read for it; the default is `manners`.
+    `user_agent` is for sending another header. Settings can be given as keywords, too. `budget`
+    limits pages and minutes; without one there is no limit. `politeness` shares start times and
+    slots with other processes: an object, or `valkey://…`. `evidence` is a store, or a path or URL
+    of one, for a record of every decision. `on_decision` is called with every verdict that a
+    request depends on.
+
+    `http` sends the requests, instead of connections of the client's own, and is closed with the
+    client; `clock` returns the time in seconds since the epoch. `manners.testing` has both for
+    tests.
+
+        async with AsyncClient(agent="MyBot/1.0 (+https://example.com/bot)") as client:
+            page = await client.get("https://example.com/")
+    """
+
+    def __init__(
+        self,
+        agent: str | None = None,
+        settings: Settings | None = None,
+        *,
+        budget: Budget | None = None,
+        politeness: str | PolitenessBackend | None = None,
+        evidence: "str | Path | EvidenceStore | None" = None,
+        on_decision: Callable[[Verdict], None] | None = None,
+        draw: Callable[[], float] = random.random,
+        http: Transport | None = None,
+        clock: Callable[[], float] = time.time,
+        **changes: Any,
+    ) -> None:
+        self.settings = settings = combine(agent, settings, changes)
+        self.identity, self.budget = settings.identity, budget
+        """Who decides, and what is sent."""
+        backend = _open_politeness(politeness, settings, clock)
+        self._http, self._clock = http or open_http(settings), clock
+        own_delays = {name: own.delay for name, own in settings.hosts.items()}
+        self._hosts = Hosts(settings.pace, own_delays, clock, draw)
+        self._gate = Gate(backend, settings.pace, draw, clock, settings.connections)
+        self.robots = AsyncRobotsCache(
+            dialect=settings.dialect,
+            profile=settings.retrieval,
+            entries=settings.cache_entries,
+            store=settings.cache,
+            http=PoliteSender(self._http, self._gate, self._hosts),
+            clock=clock,
+        )
+        """The robots.txt files that verdicts rest on."""
+        evidence = settings.store if evidence is None else evidence
+        self._owns_evidence = isinstance(evidence, str | Path)
+        self.evidence = _open_evidence(evidence, settings)
+        """The store of evidence: a record of every decision, before its request; None is off."""
+        self._requesters = Requesters(settings, self.robots.dialect, self.evidence is not None)
+        self._admission = Admission(
+            settings,
+            robots=self.robots,
+            gate=self._gate,
+            hosts=self._hosts,
+            requester=self._requesters.default,
+            evidence=self.evidence,
+            on_decision=on_decision,
+            clock=clock,
+        )
+
+    @property
+    def agent(self) -> str:
+        """The name that robots.txt files are read for."""
+        return self.identity.agent
+
+    async def check(self, url: str) -> Verdict:
+        """Whether the URL may be fetched, and why."""
+        return await self._admission.check(url)
+
+    async def allowed(self, url: str) -> bool:
+        """Whether the URL may be fetched."""
+        return (await self.check(url)).allowed
+
+    async def get(
+        self,
+        url: str,
+        headers: Mapping[str, str] = NO_HEADERS,
+        *,
+        since: Page | None = None,
+        must_include: bool = True,
+    ) -> Page:
+        """Fetch a page; with `since`, an earlier page, only if it has changed.
+
+        With `must_include=False`, the page need not match an inclusion of the settings.
+        """
+        if since is not None:
+            headers = {**conditions(url, since), **headers}
+        return await self._fetch("GET", url, headers, must_include)
+
+    async def head(self, url: str, headers: Mapping[str, str] = NO_HEADERS) -> Page:
+        """Fetch the status and headers of a page, without its body."""
+        return await self._fetch("HEAD", url, headers)
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        url: str,
+        headers: Mapping[str, str] = NO_HEADERS,
+        *,
+        max_bytes: int | None = None,
+        is_page: bool = True,
+    ) -> AsyncIterator[PageStream]:
+        """Fetch a page piece by piece; its slot is held, and renewed, until the end.
+
+        `max_bytes` limits how much is read, instead of the settings. With `is_page=False`, as for a
+        sitemap, it takes nothing of the budget and need not match an inclusion.
+        """
+        chain = RedirectChain(url, checked(headers), self.settings.page_max_redirects)
+        if self.budget is not None and is_page:
+            self.budget.reserve(self._clock())
+        try:
+            while True:
+                asked = self._clock()
+                visit = await self._admission.admit(chain, is_page)
+                if visit is None:
+                    yield PageStream(chain.blocked())
+                    return
+                started, chain.counts = self._clock(), True
+                get = self._request("GET", chain, max_bytes)
+                async with (
+                    SlotRenewal(visit, self.settings.lease) as slot,
+                    self._http.stream(get, visit) as reply,
+                ):
+                    head = reply if isinstance(reply, Unreachable) else reply.head
+                    if isinstance(head, Response):
+                        await visit.replied(head.status, head.headers, head.seconds)
+                    if logs.wants_requests():
+                        logs.responded(chain.target.url, head, started - asked)
+                    if isinstance(head, Unreachable) and self._retries(chain, head):
+                        continue
+                    started = visit.departed_at or started
+                    page = chain.page(head, started, started - asked)
+                    if page is not None:
+                        body = None if isinstance(reply, Unreachable) else reply
+                        yield PageStream(page, body, lambda: self._admission.is_closed, slot)
+                        return
+        finally:
+            if is_page:
+                self._settle(chain)
+
+    def pace_of(self, name: str, draw: float = 0.5) -> tuple[float, float]:
+        """The current delay of a host, and when it may be asked again.
+
+        Delays are random: `draw` 0.0 gives the shortest that is possible now, 1.0 the longest.
+        """
+        return self._hosts.gap(name, draw), self._gate.earliest(name)
+
+    def shut(self) -> None:
+        """Start no more requests, and turn away all that wait; running ones continue."""
+        self._gate.shut()
+
+    async def visit(
+        self,
+        url: str,
+        *,
+        slot: bool = True,
+        tells: bool = False,
+        user_agent: str | None = None,
+    ) -> Visit:
+        """Wait for the turn of a request that another library sends: verdict, record, time, slot.
+
+        Raises `Disallowed` if it may not be sent. With `slot=False` it takes no slot, for libraries
+        with slots and delays of their own: they keep to `Visit.delay`. The delay to the next
+        request starts now; with `tells=True` it starts when `Visit.departed` is called, and no
+        other request starts before that. `user_agent` is the header that is sent, if it is not the
+        client's: robots.txt is read for it, unless the client was given an agent.
+        """
+        chain = RedirectChain(url, NO_HEADERS, 0)
+        requester = self._requesters.get(user_agent)
+        if self.budget is not None:
+            self.budget.reserve(self._clock())
+        try:
+            visit = await self._admission.admit(chain, slot=slot, tells=tells, requester=requester)
+            if visit is None:
+                raise Disallowed(chain.verdict())
+            chain.counts, visit.budget = True, self.budget
+        finally:
+            self._settle(chain)
+        return visit
+
+    async def close(self) -> None:
+        """Close connections and stores, and turn away all that wait."""
+        await self._admission.close()
+        await self.robots.close()
+        await self._http.close()
+        if self.evidence is not None and self._owns_evidence:
+            await asyncio.to_thread(self.evidence.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        refuse_attribute(self, name)
+
+    # One page.
+
+    async def _fetch(
+        self, method: str, url: str, headers: Mapping[str, str], must_include: bool = True
+    ) -> Page:
+        headers = checked(headers) if headers else headers
+        chain = RedirectChain(url, headers, self.settings.page_max_redirects)
+        if self.budget is not None:
+            self.budget.reserve(self._clock())
+        try:
+            while True:
+                asked = self._clock()
+                visit = await self._admission.admit(chain, must_include)
+                if visit is None:
+                    return chain.blocked()
+                started, chain.counts = self._clock(), True
+                try:
+                    reply = await self._http.send(self._request(method, chain), visit)
+                    if isinstance(reply, Response):
+                        await visit.replied(reply.status, reply.headers, reply.seconds)
+                finally:
+                    await visit.leave()
+                if logs.wants_requests():
+                    logs.responded(chain.target.url, reply, started - asked)
+                if isinstance(reply, Unreachable) and self._retries(chain, reply):
+                    continue
+                started = visit.departed_at or started
+                page = chain.page(reply, started, started - asked)
+                if page is not None:
+                    return page
+        finally:
+            if self.budget is not None:
+                self._settle(chain)
+
+    def _request(self, method: str, chain: RedirectChain, max_bytes: int | None = None) -> Get:
+        """The request for the next URL of a chain."""
+        settings = self.settings
+        return Get(
+            chain.target.url,
+            chain.headers,
+            max_bytes or settings.page_max_bytes,
+            settings.page_connect_timeout,
+            settings.page_read_timeout,
+            settings.page_total_timeout,
+            method,
+            True,
+            chain.needs_fresh_connection,
+        )
+
+    def _retries(self, chain: RedirectChain, reply: Unreachable) -> bool:
+        """Whether to send the request again, because the site has not seen it."""
+        if self._admission.is_closed:
+            raise ClientClosed
+        if not chain.retry(reply):
+            return False
+        if logs.wants_requests():
+            logs.retried(chain.target.url, reply.cause, chain.attempt)
+        return True
+
+    def _settle(self, chain: RedirectChain) -> None:
+        if self.budget is not None and not chain.counts:
+            self.budget.give_back()
+
+
+def combine(agent: str | None, settings: Settings | None, changes: dict[str, Any]) -> Settings:
+    """The settings of a client: those given, with its agent and the keywords."""
+    if "max_pages" in changes or "max_minutes" in changes:
+        raise TypeError("a client has no limit of its own: pass budget=Settings(…).budget")
+    return (settings or Settings()).for_agent(agent).but(**changes)
+
+
+def refuse_attribute(client: object, name: str) -> NoReturn:
+    """Raise AttributeError, which says that other methods of HTTP are missing on purpose."""
+    if name in ("post", "put", "patch", "delete", "options", "request"):
+        raise AttributeError(
+            f"no {name!r}: this client reads pages, with get, head and stream only"
+        )
+    raise AttributeError(f"{type(client).__name__!r} object has no attribute {name!r}")
+
+
+def _open_politeness(
+    politeness: str | PolitenessBackend | None, settings: Settings, clock: Callable[[], float]
+) -> PolitenessBackend:
+    place = settings.politeness if politeness is None else politeness
+    if place is not None and not isinstance(place, str):
+        return place
+    pace, hosts = settings.pace, settings.hosts.items()
+    own = {name: own.concurrency for name, own in hosts if own.concurrency is not None}
+    if place is None:
+        return MemoryBackend(pace.concurrency, pace.lease, own, clock)
+    prefixes = settings.concurrency_prefix, settings.delay_prefix
+    return open_backend(
+        place, pace.concurrency, pace.lease, own, *prefixes, settings.server_timeout, clock
+    )
+
+
+def _open_evidence(
+    evidence: "str | Path | EvidenceStore | None", settings: Settings
+) -> "EvidenceStore | None":
+    if evidence is None:
+        return None
+    from manners.evidence.store import EvidenceStore
+
+    if isinstance(evidence, EvidenceStore):
+        return evidence
+    return EvidenceStore(evidence, timeout=settings.server_timeout)

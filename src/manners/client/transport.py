@@ -1,0 +1,62 @@
+"""What a client sends its requests with: `manners.net.http.Http`, or a scripted sender in tests."""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Protocol
+
+from manners.net.http import Http
+from manners.net.messages import Get, Response, Unreachable
+from manners.settings import Settings
+
+if TYPE_CHECKING:
+    from manners.net.departures import Departure
+
+
+class ReplyStream(Protocol):
+    """A reply whose body is read piece by piece."""
+
+    @property
+    def head(self) -> Response:
+        """The reply without its body."""
+
+    @property
+    def complete(self) -> bool:
+        """False when the body was longer than the limit; known at its end."""
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body, decompressed; raises `Broken` when it breaks off."""
+
+    def close(self) -> None:
+        """Stop reading at once."""
+
+
+class Transport(Protocol):
+    """Sends the requests of a client.
+
+    It calls `departure.departed()` when a request has been sent, and `departure.may_depart()` first
+    if `departure.is_late`. `stream` is needed for streams only.
+    """
+
+    async def send(self, get: Get, departure: "Departure | None" = None) -> Response | Unreachable:
+        """Send a request and read the reply; failures are values."""
+
+    def stream(
+        self, get: Get, departure: "Departure | None" = None
+    ) -> AbstractAsyncContextManager[ReplyStream | Unreachable]:
+        """Send a request; the body of the reply is read piece by piece."""
+
+    async def close(self) -> None:
+        """Close the connections."""
+
+
+def open_http(settings: Settings) -> Http:
+    """The connections that the settings describe."""
+    return Http(
+        user_agent=settings.identity.user_agent,
+        allow_private=settings.allow_private,
+        proxy=settings.proxy,
+        ca_file=settings.ca_file,
+        cookies=settings.cookies,
+        connections=settings.connections,
+        keep_alive=True,
+    )

@@ -1,0 +1,106 @@
+"""The crawls of a store: begin one, find one, and what each was told to do."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from manners.errors import MissingExtra, StoreError
+
+try:
+    from sqlalchemy import Connection, func, select
+except ModuleNotFoundError as error:
+    if error.name != "sqlalchemy":
+        raise
+    raise MissingExtra("sqlalchemy", "crawl") from None
+
+from manners.crawler.frontier.queries import Queries, insert_crawl
+from manners.crawler.frontier.tables import FIRST_VERSION, crawls, pages, urls
+from manners.crawler.frontier.values import clean
+from manners.store.database import Store
+
+_IS_CRAWL = crawls.c.command == "crawl"
+
+
+class NoCrawl(StoreError):
+    """The crawl is not in the store."""
+
+
+def begin(
+    store: Store,
+    starts: Sequence[str],
+    settings: Mapping[str, Any] | None = None,
+    *,
+    now: float,
+) -> int:
+    """Begin a crawl; returns its number."""
+
+    def job(connection: Connection, items: Sequence[None]) -> list[int]:
+        number = insert_crawl(connection, clean(" ".join(starts)), now, settings or {})
+        return [number] * len(items)
+
+    number: int = store.write_blocking(job, None)
+    return number
+
+
+def latest(store: Store) -> int:
+    """The number of the last crawl; 0 where there is none."""
+    if store.version < FIRST_VERSION:
+        return 0
+    with store.reading() as connection:
+        query = select(func.max(crawls.c.id)).where(_IS_CRAWL)
+        return int(connection.execute(query).scalar() or 0)
+
+
+def latest_of_all(store: Store) -> int:
+    """The number of the last crawl or discovery; 0 where there is none."""
+    with store.reading() as connection:
+        return int(connection.execute(select(func.max(crawls.c.id))).scalar() or 0)
+
+
+def find(store: Store, number: int | None = None) -> int:
+    """The number of a crawl, the last one by default; `NoCrawl` where there is no such crawl."""
+    check_version(store)
+    with store.reading() as connection:
+        rows = connection.execute(select(crawls.c.id, crawls.c.command).order_by(crawls.c.id))
+        commands = {row.id: row.command for row in rows}
+    numbers = [known for known, command in commands.items() if command == "crawl"]
+    if not numbers:
+        only = ", only what `manners discover` found" if commands else ""
+        raise NoCrawl(store.place, f"there is no crawl in it{only}; `manners crawl` makes one")
+    if number is None:
+        return int(numbers[-1])
+    if number not in numbers:
+        problem = f"there is no crawl {number} in it"
+        if number in commands:
+            problem = f"crawl {number} is a discovery"
+        last = ", ".join(map(str, numbers[-10:]))
+        raise NoCrawl(store.place, f"{problem}; the latest are: {last}")
+    return number
+
+
+def check_version(store: Store) -> None:
+    """Raise `NoCrawl` where a store was made by a version that had no crawls."""
+    if store.version < FIRST_VERSION:
+        raise NoCrawl(store.place, "there is no crawl in it: it was made by an older version")
+
+
+def stored_settings(store: Store, number: int | None = None) -> dict[str, Any]:
+    """The settings that a crawl was given, without defaults."""
+    found = latest(store) if number is None else find(store, number)
+    with store.reading() as connection:
+        return Queries(connection, found).settings()
+
+
+def unfinished(store: Store) -> int:
+    """The number of the last crawl, if it has fetched pages and has more to fetch; else 0."""
+    number = latest(store)
+    with store.reading() as connection:
+        fetched = select(pages.c.digest).where(pages.c.crawl == number).limit(1)
+        if not number or not connection.execute(fetched).first():
+            return 0
+        ended = connection.execute(select(crawls.c.ended).where(crawls.c.id == number)).scalar()
+        # Only queued URLs have an index, and a crawl that has ended has no leased ones.
+        for state in ("queued", "leased") if ended is None else ("queued",):
+            waiting = (urls.c.crawl == number) & (urls.c.state == state)
+            if connection.execute(select(urls.c.digest).where(waiting).limit(1)).first():
+                return number
+    return 0

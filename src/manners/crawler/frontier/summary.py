@@ -1,0 +1,232 @@
+"""Queries for people: everything that status, lists of crawls, reports and the demo read.
+
+`CrawlSummary` reads one crawl in one view of its store; the functions read what all crawls of a
+store have. Rows are named like the columns they come from.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    Table,
+    and_,
+    case,
+    distinct,
+    func,
+    select,
+    union_all,
+)
+
+from manners.crawler.frontier.tables import crawls, hosts, pages, retries, urls
+from manners.crawler.reasons import REDIRECT
+from manners.evidence.tables import evidence
+
+_BATCH = 1_000
+_IS_CRAWL = crawls.c.command == "crawl"
+_PAGE_OF_URL = and_(urls.c.crawl == pages.c.crawl, urls.c.digest == pages.c.digest)
+
+Rows = Sequence[Any]
+
+
+def all_crawls(connection: Connection) -> Rows:
+    """Every crawl of a store, the oldest first."""
+    return connection.execute(select(crawls).where(_IS_CRAWL).order_by(crawls.c.id)).all()
+
+
+def crawl_row(connection: Connection, crawl: int) -> Any:
+    """What a crawl began with, and how it ended."""
+    return connection.execute(select(crawls).where(crawls.c.id == crawl)).one()
+
+
+def state_counts(connection: Connection) -> Iterator[Any]:
+    """URLs of all crawls: `crawl`, `kind`, `state`, `is_redirect` and how many."""
+    is_redirect = (urls.c.reason == REDIRECT).label("is_redirect")
+    by = (urls.c.crawl, urls.c.kind, urls.c.state, is_redirect)
+    yield from connection.execute(select(*by, func.count().label("number")).group_by(*by))
+
+
+class CrawlSummary:
+    """Reads one crawl, in one view of its store."""
+
+    def __init__(self, connection: Connection, crawl: int) -> None:
+        self._connection, self._crawl = connection, crawl
+        self._is_sqlite = connection.dialect.name == "sqlite"
+        self._all_urls = self._of_crawl(urls)
+        self._page_urls = self._all_urls & (urls.c.kind == "page")
+
+    def _of_crawl(self, table: Table) -> "ColumnElement[bool]":
+        """The condition for the rows of the crawl, where most of a table is wanted.
+
+        By its index SQLite would look them up one by one, in no order, which takes several times as
+        long as reading the table from start to end. An expression has no index.
+        """
+        column = table.c.crawl
+        return (column + 0 if self._is_sqlite else column) == self._crawl
+
+    def _scalar(self, query: "Select[Any]") -> Any:
+        return self._connection.execute(query).scalar()
+
+    def _count(self, condition: "ColumnElement[bool]") -> int:
+        return int(self._scalar(select(func.count()).where(condition)))
+
+    def _stream(self, query: Any) -> Iterator[Any]:
+        """Rows in batches: a large crawl does not fit into memory."""
+        return iter(self._connection.execute(query.execution_options(yield_per=_BATCH)))
+
+    # Counts.
+
+    def settings(self) -> str | None:
+        """The settings that the crawl was given, as JSON."""
+        text: str | None = self._scalar(select(crawls.c.settings).where(crawls.c.id == self._crawl))
+        return text
+
+    def states(self) -> Rows:
+        """URLs by `kind` and `state`."""
+        by = (urls.c.kind, urls.c.state)
+        query = select(*by, func.count().label("number")).where(self._all_urls).group_by(*by)
+        return self._connection.execute(query).all()
+
+    def answers(self) -> Rows:
+        """Pages that are done or failed, by `state`, `status` and `reason`."""
+        by = (urls.c.state, urls.c.status, urls.c.reason)
+        is_over = self._page_urls & urls.c.state.in_(("done", "failed"))
+        query = select(*by, func.count().label("number")).where(is_over).group_by(*by)
+        return self._connection.execute(query).all()
+
+    def retries(self) -> Rows:
+        """Requests for pages after which the page was queued again, by `status` and `cause`."""
+        by = (retries.c.status, retries.c.cause)
+        of_url = (urls.c.crawl == retries.c.crawl) & (urls.c.digest == retries.c.digest)
+        query = select(*by, func.count().label("number")).select_from(retries.join(urls, of_url))
+        query = query.where((retries.c.crawl == self._crawl) & (urls.c.kind == "page"))
+        return self._connection.execute(query.group_by(*by)).all()
+
+    def blocked_rules(self, limit: int) -> tuple[int, Rows]:
+        """Blocked pages by `reason`, `rule` and `line`: how many rows, and the most frequent."""
+        by, number = (urls.c.reason, urls.c.rule, urls.c.line), func.count().label("number")
+        query = select(*by, number).where(self._blocked_pages).group_by(*by)
+        rows = self._connection.execute(query.order_by(number.desc(), *by).limit(limit)).all()
+        return int(self._scalar(select(func.count()).select_from(query.subquery()))), rows
+
+    def undecided(self) -> int:
+        """Pages and sitemaps whose robots.txt could not be reached."""
+        is_blocked = (urls.c.state == "blocked") & (urls.c.reason == "unreachable")
+        return self._count(self._all_urls & is_blocked)
+
+    def sitemaps_read(self) -> int:
+        """Sitemaps that were read."""
+        is_read = (urls.c.kind == "sitemap") & (urls.c.status == 200)
+        return self._count(self._all_urls & is_read)
+
+    def attempts(self) -> int:
+        """Requests for pages."""
+        return int(self._scalar(select(func.sum(urls.c.attempts)).where(self._page_urls)) or 0)
+
+    def traffic(self) -> tuple[int, int]:
+        """How many hosts were asked, and how many bytes were read."""
+        requests = union_all(
+            *(
+                select(table.c.crawl, table.c.digest, table.c.bytes).where(self._of_crawl(table))
+                for table in (pages, retries)
+            )
+        ).subquery()
+        of_url = (urls.c.crawl == requests.c.crawl) & (urls.c.digest == requests.c.digest)
+        query = select(func.count(distinct(urls.c.host)), func.sum(requests.c.bytes))
+        number, size = self._connection.execute(
+            query.select_from(requests.join(urls, of_url))
+        ).one()
+        return int(number), int(size or 0)
+
+    # Everything once, in batches.
+
+    def requests(self) -> Iterator[Any]:
+        """Every request in the order in which they started.
+
+        `host`, `kind`, `status`, `started`, `seconds`, `delay`, `bytes`.
+        """
+        queries = []
+        for table in (pages, retries):
+            of_url = and_(urls.c.crawl == table.c.crawl, urls.c.digest == table.c.digest)
+            columns = (table.c.status, table.c.started, table.c.seconds, table.c.delay)
+            query = select(urls.c.host, urls.c.kind, *columns, table.c.bytes)
+            query = query.select_from(table.join(urls, of_url)).where(self._of_crawl(table))
+            queries.append(query)
+        return self._stream(union_all(*queries).order_by("started"))
+
+    def hosts(self) -> Iterator[Any]:
+        """Every host: `host`, `delay` and `not_before`."""
+        return self._stream(select(hosts).where(hosts.c.crawl == self._crawl))
+
+    def decisions(self) -> Iterator[Any]:
+        """The last decision about every URL: the number of its record, and its metadata or None."""
+        with_record = urls.outerjoin(evidence, evidence.c.id == urls.c.evidence)
+        query = select(urls.c.evidence, evidence.c.metadata).select_from(with_record)
+        return self._stream(query.where(self._all_urls & urls.c.evidence.is_not(None)))
+
+    def outcomes(self) -> Iterator[Any]:
+        """Every page, whatever became of it, with the answer where there is one."""
+        columns = (urls, pages.c.location, pages.c.seconds, pages.c.delay)
+        query = select(*columns).select_from(urls.outerjoin(pages, _PAGE_OF_URL))
+        return self._stream(query.where(self._page_urls))
+
+    # Lists, up to a limit.
+
+    def fetched(self, limit: int) -> Rows:
+        """Pages that were answered and are no redirects, in the order of their requests."""
+        return self._fetched(pages.c.started, limit)
+
+    def slowest(self, limit: int) -> Rows:
+        """Of the same, those that took longest."""
+        return self._fetched(pages.c.seconds.desc(), limit)
+
+    def _fetched(self, order: "ColumnElement[Any]", limit: int) -> Rows:
+        columns = (urls.c.url, pages.c.status, pages.c.title, pages.c.type)
+        query = select(*columns, pages.c.bytes, pages.c.seconds)
+        query = query.select_from(pages.join(urls, _PAGE_OF_URL)).where(
+            self._of_crawl(pages),
+            urls.c.kind == "page",
+            urls.c.state == "done",
+            urls.c.reason != REDIRECT,
+        )
+        return self._connection.execute(query.order_by(order, urls.c.seq).limit(limit)).all()
+
+    @property
+    def _blocked_pages(self) -> "ColumnElement[bool]":
+        return self._page_urls & (urls.c.state == "blocked")
+
+    def blocked_reasons(self, limit: int) -> Rows:
+        """Blocked pages by `reason`, the most frequent first."""
+        number = func.count().label("number")
+        query = select(urls.c.reason, number).where(self._blocked_pages).group_by(urls.c.reason)
+        query = query.order_by(number.desc(), urls.c.reason)
+        return self._connection.execute(query.limit(limit)).all()
+
+    def blocked_urls(self, reason: str, limit: int) -> Rows:
+        """The pages that are blocked for a reason, in the order in which they were found."""
+        query = select(urls.c.url, urls.c.rule, urls.c.line, urls.c.found_in, urls.c.depth)
+        query = query.where(self._blocked_pages & (urls.c.reason == reason))
+        query = query.order_by(urls.c.seq, urls.c.digest)
+        return self._connection.execute(query.limit(limit)).all()
+
+    def broken(self, limit: int) -> tuple[int, Rows]:
+        """Pages that failed or were answered with an error: how many, and the first of them."""
+        is_error = (urls.c.state == "done") & (urls.c.status >= 400)
+        condition = self._page_urls & ((urls.c.state == "failed") | is_error)
+        columns = (urls.c.url, urls.c.reason, urls.c.status, urls.c.attempts)
+        query = select(*columns, urls.c.source, urls.c.found_in).where(condition)
+        rows = self._connection.execute(query.order_by(urls.c.seq).limit(limit)).all()
+        return self._count(condition), rows
+
+    def sitemaps(self, limit: int) -> tuple[int, Rows]:
+        """Sitemaps that were requested: how many, and the first; those with problems come first."""
+        condition = self._all_urls & (urls.c.kind == "sitemap") & (urls.c.state != "queued")
+        query = select(
+            *(urls.c.url, urls.c.found_in, urls.c.state, urls.c.reason, urls.c.status),
+            *(pages.c.type, pages.c.links, pages.c.problems),
+        ).select_from(urls.outerjoin(pages, _PAGE_OF_URL))
+        rank = case((pages.c.problems != "[]", 0), (urls.c.state != "done", 1), else_=2)
+        query = query.where(condition).order_by(rank, urls.c.seq)
+        return self._count(condition), self._connection.execute(query.limit(limit)).all()

@@ -1,1 +1,0 @@
-"""The picture of a report: one HTML file without scripts that loads nothing from anywhere."""

@@ -1,0 +1,310 @@
+"""The worker: fetches one URL of a crawl, and says what came of it and where it leads to."""
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, NamedTuple
+
+from manners import logs
+from manners.client.async_client import AsyncClient
+from manners.client.page import Hop, Page
+from manners.crawler.frontier.values import FetchResult, FoundUrl, LeasedUrl
+from manners.crawler.heavy import SLICE, Turns, is_heavy
+from manners.crawler.judge import DEFAULT_PRIORITY, Judge, by_verdict
+from manners.crawler.links import Links, links_of
+from manners.crawler.page import CrawledPage
+from manners.crawler.reasons import NOT_NAMED, OTHER_HOST, REDIRECT
+from manners.crawler.sitemaps import FALLBACK, named_sitemaps, read_sitemap
+from manners.robots.verdict import Reason
+from manners.sitemaps import SitemapEntry
+from manners.urls import host, origin, redirect_target
+
+_PERMANENT = ("refused address", "TLS error", "not HTTP", "bad content-encoding")
+"""Why there is no answer, where another attempt changes nothing."""
+_SITEMAP_PRIORITY = 2.0
+"""Sitemaps are read before the pages that they might name."""
+_REMEMBERED = 16_384
+"""Links that are remembered as known to the frontier: pages link to the same ones."""
+_ENTRY_COST = 50
+"""What an entry of a sitemap costs, in bytes of a page."""
+
+
+class _Fate(NamedTuple):
+    """What an answer means for a URL."""
+
+    state: str = "done"
+    reason: str = ""
+    rule: str = ""
+    line: int = 0
+    attempts: int = 0
+    not_before: float = 0.0
+
+
+class Worker:
+    """Fetches URLs with a client that follows no redirect: where one leads to is a URL, too.
+
+    `draw` is random, from 0 to 1. `add` adds URLs to the frontier: what a large page leads to is
+    added in slices before the page is finished.
+    """
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        judge: Judge,
+        add: Callable[[Sequence[FoundUrl]], Awaitable[object]],
+        *,
+        draw: Callable[[], float],
+        clock: Callable[[], float],
+    ) -> None:
+        self._client, self._judge, self._add = client, judge, add
+        self._draw, self._clock, self._settings = draw, clock, client.settings
+        self.turns = Turns()
+        """Who reads a large page next."""
+        self._known: dict[str, tuple[bool, int]] = {}
+        """Links that were added already: whether they may be followed, and from how deep."""
+
+    async def work(self, url: LeasedUrl) -> FetchResult:
+        """Fetch a URL; what came of it, and where it leads to."""
+        if url.kind == "sitemap":
+            return await self._sitemap(url)
+        found = await self._sitemaps_of(url.url) if url.source == "start" else []
+        if url.source == "start" and self._settings.source == "sitemap":
+            return await self._unfetched_start(url, found)
+        page = await self._client.get(url.url, must_include=url.source != "start")
+        if not is_heavy(page.body):
+            return await self._result(url, page, *self._read(page), found)
+        async with self.turns.turn(url.host, len(page.body)):
+            links, sha256 = await asyncio.to_thread(self._read, page)
+            result = await self._result(url, page, links, sha256, found)
+            return result._replace(found=await self._add_slices(result.found))
+
+    async def _unfetched_start(self, url: LeasedUrl, found: list[FoundUrl]) -> FetchResult:
+        """The start of a crawl that reads sitemaps only: it counts if one of them names it."""
+        verdict = await self._client.check(url.url)
+        is_unreachable = verdict.reason is Reason.UNREACHABLE  # so are its sitemaps
+        reason = str(verdict.reason) if is_unreachable else NOT_NAMED
+        page = Page(url.url, (Hop(url.url, False, verdict),))
+        return FetchResult(url, _crawled(url, page, _Fate("blocked", reason)), found)
+
+    def _read(self, page: Page) -> tuple[Links, str]:
+        """What takes long where a page is large, and is done in a thread then."""
+        without_tracking = self._settings.drop_tracking
+        links = links_of(page, self._client.agent, without_tracking=without_tracking)
+        return links, hashlib.sha256(page.body).hexdigest()
+
+    async def _result(
+        self, url: LeasedUrl, page: Page, links: Links, sha256: str, found: list[FoundUrl]
+    ) -> FetchResult:
+        target, problem = self._redirect(url, page)
+        crawled = _crawled(
+            url,
+            page,
+            self._fate(url, page, target, problem),
+            title=links.title,
+            links=links.links,
+            location=target.url if target else "",
+            sha256=sha256,
+            delay=self._delay(page.final_url),
+        )
+        if target is not None:
+            return self._redirected(url, crawled, target, found)
+        targets: Sequence[str] = ()
+        if page.ok and self._settings.source != "sitemap":
+            more, targets = await self._follow(url, page, links)
+            found = [*found, *more]
+        pace = self._client.pace_of(url.host)
+        return FetchResult(url, crawled, found, targets, pace=pace, is_cut=links.is_cut)
+
+    def _delay(self, url: str) -> float:
+        return self._client.pace_of(host(url), 0.0)[0]
+
+    async def _add_slices(self, found: Sequence[FoundUrl]) -> Sequence[FoundUrl]:
+        """Add the links of a large page to the frontier, in slices; returns the last slice.
+
+        Writes of other hosts come between the slices. The page is finished with the last one: so
+        all links of a page that is done are in the frontier, and a page that was being read when
+        the crawl was killed is fetched again.
+        """
+        start = 0
+        while len(found) - start > SLICE:
+            await self._add(found[start : start + SLICE])
+            start += SLICE
+        return found[start:] if start else found
+
+    # What an answer means.
+
+    def _fate(self, url: LeasedUrl, page: Page, target: FoundUrl | None, problem: str) -> _Fate:
+        """What becomes of a URL: done, failed, blocked, or queued to be tried again."""
+        attempts = url.attempts + 1
+        if not page.was_allowed:
+            return _Fate("blocked", *by_verdict(page.verdict), url.attempts)
+        if target is not None:
+            return _Fate("done", REDIRECT, attempts=url.attempts)
+        if problem:
+            return _Fate("failed", problem, attempts=attempts)
+        if page.status is None:
+            reason, is_permanent = page.cause, page.cause in _PERMANENT
+        elif page.server_failed:
+            reason, is_permanent = f"status {page.status}", False
+        else:
+            return _Fate(attempts=attempts)
+        if is_permanent or attempts >= self._settings.attempts:
+            return _Fate("failed", reason, attempts=attempts)
+        if logs.wants_requests():
+            logs.retried(url.url, reason, attempts + 1)
+        retry_at = self._clock() + self._pause(attempts)
+        return _Fate("queued", reason, attempts=attempts, not_before=retry_at)
+
+    def _pause(self, attempts: int) -> float:
+        settings = self._settings
+        pause = min(settings.initial_backoff * 2.0 ** min(attempts - 1, 64), settings.max_backoff)
+        return pause * (1 + settings.backoff_jitter * (2 * self._draw() - 1))
+
+    # Redirects.
+
+    def _redirect(self, url: LeasedUrl, page: Page) -> tuple[FoundUrl | None, str]:
+        """Where a page redirects to, or what is wrong with that; neither for any other page."""
+        location = page.headers.get("location", "").strip()
+        if not location or not 300 <= (page.status or 0) < 400:
+            return None, ""
+        target, problem = redirect_target(url.url, page.headers["location"])
+        return (None, problem) if problem else (self._target(url, target), "")
+
+    def _target(self, url: LeasedUrl, target: str) -> FoundUrl:
+        """Where a redirect leads to, as a URL of the frontier."""
+        target = self._judge.url(target) or target
+        # A site that redirects to another host, as to one with `www.` before it, lives there.
+        source = "start" if url.source == "start" else "redirect"
+        is_inside = source == "start" or self._judge.is_inside(target)
+        return FoundUrl(
+            target,
+            source,
+            url.url,
+            url.depth,
+            url.priority,
+            reason="" if is_inside else OTHER_HOST,
+            rule="" if is_inside else host(target),
+            kind=url.kind,
+            hops=url.hops + 1,
+        )
+
+    def _redirected(
+        self, url: LeasedUrl, page: CrawledPage, target: FoundUrl, found: Sequence[FoundUrl] = ()
+    ) -> FetchResult:
+        joined = host(target.url) if target.source == "start" else ""
+        if not (joined and self._judge.join(joined)):
+            joined = ""
+        else:
+            self._known.clear()  # its URLs were another host's
+        if self._client.budget is not None and url.kind == "page":
+            self._client.budget.give_back()
+        targets = [] if target.reason else [target.url]
+        pace = self._client.pace_of(url.host)
+        return FetchResult(url, page, [*found, target], targets, joined, pace)
+
+    # Links.
+
+    async def _follow(
+        self, url: LeasedUrl, page: Page, links: Links
+    ) -> tuple[list[FoundUrl], list[str]]:
+        """The possibly new URLs that a page links to, and all that may be followed."""
+        found: list[FoundUrl] = []
+        targets: list[str] = []
+        known, depth, judge = self._known, url.depth + 1, self._judge
+        keeps_targets = self._settings.max_depth is not None
+        for number, link in enumerate(links.links, 1):
+            if not number % SLICE:
+                await asyncio.sleep(0)
+            target = link.url
+            nofollow = links.against(link)
+            if keeps_targets and not nofollow and judge.is_inside(target):
+                targets.append(target)
+            quality = (not nofollow, -depth)
+            before = known.get(target)
+            if before is not None and before >= quality:
+                continue
+            if before is None and len(known) >= _REMEMBERED:
+                del known[next(iter(known))]
+            known[target] = quality
+            ruling = judge.by_link(target, nofollow)
+            found.append(
+                FoundUrl(
+                    *(target, "link", page.final_url, depth, DEFAULT_PRIORITY, None),
+                    *(ruling.reason, ruling.rule),
+                )
+            )
+        return found, targets
+
+    # Sitemaps.
+
+    async def _sitemaps_of(self, url: str) -> list[FoundUrl]:
+        """The sitemaps that a robots.txt names, or where one may be."""
+        if self._settings.source == "links" or not self._settings.respects(host(url)):
+            return []
+        place, named = origin(url), await named_sitemaps(self._client, url)
+        found_in = f"{place}/robots.txt" if named else ""
+        found: list[FoundUrl] = []
+        for name in named[: self._settings.max_sitemaps] or [place + FALLBACK]:
+            sitemap = self._judge.url(name, "sitemap")
+            if sitemap is not None:
+                found.append(
+                    FoundUrl(sitemap, "sitemap", found_in, 1, _SITEMAP_PRIORITY, kind="sitemap")
+                )
+        return found
+
+    async def _sitemap(self, url: LeasedUrl) -> FetchResult:
+        read = await read_sitemap(self._client, url.url, url.found_in)
+        target, problem = self._redirect(url, read.page)
+        crawled = _crawled(
+            url,
+            read.page,
+            self._fate(url, read.page, target, problem),
+            delay=self._delay(url.url),
+            sitemap=read.summary,
+        )
+        if target is not None:
+            return self._redirected(url, crawled, target)
+        result = FetchResult(url, crawled, pace=self._client.pace_of(url.host))
+        if len(read.entries) <= SLICE:
+            return result._replace(found=self._entries(url, read.entries))
+        async with self.turns.turn(url.host, len(read.entries) * _ENTRY_COST):
+            found = await asyncio.to_thread(self._entries, url, read.entries)
+            return result._replace(found=await self._add_slices(found))
+
+    def _entries(self, url: LeasedUrl, entries: list[SitemapEntry]) -> list[FoundUrl]:
+        found = (self._entry(url, entry) for entry in entries)
+        return [item for item in found if item is not None]
+
+    def _entry(self, url: LeasedUrl, entry: SitemapEntry) -> FoundUrl | None:
+        """What a sitemap names: a page, or another sitemap."""
+        is_page = entry.kind != "sitemap"
+        target = self._judge.url(entry.url, "page" if is_page else "sitemap")
+        if target is None:
+            return None
+        if not is_page:
+            depth = url.depth + 1
+            if depth > self._settings.sitemap_depth:
+                return None
+            return FoundUrl(
+                target, "sitemap", url.url, depth, _SITEMAP_PRIORITY, entry.lastmod, kind="sitemap"
+            )
+        priority = DEFAULT_PRIORITY if entry.priority is None else entry.priority
+        ruling = self._judge.by_link(target)
+        return FoundUrl(
+            *(target, "sitemap", url.url, 1, priority, entry.lastmod, ruling.reason, ruling.rule)
+        )
+
+
+def _crawled(url: LeasedUrl, page: Page, fate: _Fate, **content: Any) -> CrawledPage:
+    return CrawledPage(
+        page.url,
+        page.hops,
+        page.headers,
+        page.body,
+        page.complete,
+        kind=url.kind,
+        depth=url.depth,
+        found_in=url.found_in,
+        **fate._asdict(),
+        **content,
+    )

@@ -1,0 +1,1 @@
+"""What happened in a crawl, as data and as a page."""

@@ -1,0 +1,1 @@
+"""The report as HTML: one file without scripts that loads nothing."""

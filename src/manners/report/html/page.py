@@ -1,0 +1,79 @@
+"""The page: a report as one HTML file that opens anywhere, prints, and can be passed on.
+
+URLs that were crawled are not links: one click would request a page, often one that the site
+disallows, and nobody would have decided that.
+"""
+
+import base64
+import hashlib
+from functools import cache
+from importlib.resources import files
+
+from manners._text import cut
+from manners.report.data import Report
+from manners.report.html import sections, words
+from manners.report.html.elements import Child, Element, element, style, untrusted
+from manners.report.html.header import page_header
+
+_ICON = (
+    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
+    "%3Crect width='16' height='16' rx='3' fill='%230f766e'/%3E%3Cpath d='M4 11V6m4 5V4m4 7V8'"
+    " stroke='%23fff' stroke-width='2'/%3E%3C/svg%3E"
+)
+
+
+def page(report: Report) -> str:
+    """A report as HTML."""
+    return f"<!doctype html>\n{element('html', _head(report), _body(report), lang='en')}\n"
+
+
+def _head(report: Report) -> Element:
+    sheet = _style_sheet()
+    digest = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none';"
+        " form-action 'none'"
+    )
+    return element(
+        "head",
+        element("meta", charset="utf-8"),
+        # Before everything that it applies to.
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("meta", name="robots", content="noindex, nofollow"),
+        element("meta", name="generator", content=f"manners {report.version}"),
+        element("title", f"Crawl {report.status.crawl} of {cut(report.status.start, 100)}"),
+        element("link", rel="icon", href=_ICON),
+        style(sheet),
+    )
+
+
+@cache
+def _style_sheet() -> str:
+    return files("manners.report.html").joinpath("style.css").read_text(encoding="utf-8")
+
+
+def _body(report: Report) -> Element:
+    members = sections.ordered()
+    links = [
+        element("li", element("a", section.title, href=f"#{section.name}")) for section in members
+    ]
+    return element(
+        "body",
+        page_header(report),
+        element("nav", element("ul", links), aria_label="Sections of the report"),
+        element("main", [_section(section, section.content(report)) for section in members]),
+        element(
+            "footer",
+            f"Created by manners {report.version} on {words.moment(report.created)} from ",
+            untrusted(report.store),
+            ". This file has no scripts, loads nothing, and links nowhere.",
+        ),
+    )
+
+
+def _section(section: sections.Section, content: Child) -> Element:
+    title = f"{section.name}-title"
+    heading = element("h2", section.title, id=title)
+    return element("section", heading, content, id=section.name, aria_labelledby=title)

@@ -1,0 +1,66 @@
+"""Whether a value fits its setting: type and range."""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, get_args
+
+from manners.errors import MannersError, MissingExtra, SettingsError
+from manners.settings.fields import Range
+
+try:
+    import msgspec
+except ModuleNotFoundError:
+    raise MissingExtra("msgspec", "crawl") from None
+
+
+def fitted(value: Any, kind: Any, strict: bool = True) -> Any:
+    """The value in the type of its setting; unless strict, text is converted.
+
+    >>> fitted("7", int, strict=False)
+    7
+    """
+    if _is_endless(value):
+        raise ValueError(f"must be a finite number, not {value}")
+    try:
+        converted = msgspec.convert(value, kind, strict=strict)
+    except msgspec.ValidationError as error:
+        choices = ", ".join(repr(part) for part in _parts(kind) if isinstance(part, str))
+        raise ValueError(f"{error}; choose from {choices}" if choices else error) from None
+    limits = next((part for part in _parts(kind) if isinstance(part, Range)), None)
+    if limits and converted is not None and (problem := limits.problem(converted)):
+        raise ValueError(problem)
+    return converted
+
+
+def _parts(kind: Any) -> Iterator[Any]:
+    """A type and everything that it is made of: choices and ranges are among it."""
+    yield kind
+    for part in get_args(kind):
+        yield from _parts(part)
+
+
+def _is_endless(value: object) -> bool:
+    """Whether a value is nan or infinite, as a number or as text."""
+    try:
+        return not isinstance(value, bool) and not math.isfinite(float(value))  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+@contextmanager
+def errors_about(*names: str) -> Iterator[None]:
+    """Turn errors into a `SettingsError` about these settings."""
+    try:
+        yield
+    except MissingExtra:
+        raise
+    except (ValueError, MannersError) as error:
+        raise SettingsError(", ".join(names), str(error)) from None
+
+
+def require_table(value: Any, name: str, source: str) -> dict[str, Any]:
+    """The value, if it is a table; an error otherwise."""
+    if not isinstance(value, dict):
+        raise SettingsError(source, f"{name}: a table of settings is needed")
+    return value

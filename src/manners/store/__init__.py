@@ -1,0 +1,1 @@
+"""One database: its connection, its one writer, its locks and its migrations."""

@@ -1,0 +1,392 @@
+"""One database: SQLite by default, PostgreSQL by URL; opened, upgraded, read, written and locked.
+
+One schema and one code path on SQLAlchemy Core. Each write is one transaction, durable when it
+ends. A reader sees the store as it was when it began to read.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+from manners import _forks
+from manners._secrets import LIBPQ, hidden_in, is_libpq, without_secrets
+from manners._text import printable
+from manners.errors import MissingExtra, StoreError, StoreTimeout
+
+try:
+    import sqlalchemy
+    from sqlalchemy import Connection, Engine, inspect
+    from sqlalchemy.engine import make_url
+except ModuleNotFoundError as error:
+    if error.name != "sqlalchemy":
+        raise
+    raise MissingExtra("sqlalchemy", "crawl") from None
+
+from manners.store import locks, schema, sqlite
+from manners.store.locks import InUse, Release
+from manners.store.writer import Writer
+
+TIMEOUT = 30.0
+"""Seconds to wait for an answer of a server, or for another process that writes to the file."""
+_MIGRATIONS = Path(__file__).parent / "migrations"
+_upgrading = threading.Lock()
+"""Alembic keeps its state in the process: it upgrades one database at a time."""
+
+Job = Callable[[Connection, Sequence[Any]], Sequence[Any]]
+"""Writes items of one kind in the current transaction, and returns an answer for each."""
+
+
+class NoAnswer(Exception):
+    """The server did not answer in time; its connection is closed.
+
+    Not an error of the driver, on purpose: nothing tries the same again and waits once more.
+    """
+
+
+class Store:
+    """A database that is open: connections, one writer, and locks.
+
+    `place` is a path, `sqlite:///path` or `postgresql://…`. With `create=False`, a missing file is
+    an error. Opening a store to write upgrades its tables to this version of the package. With
+    `readonly` nothing is written, upgraded or left behind: older tables are read as they are
+    (`version`). A file without write permission is always opened that way.
+
+    No wait for a server, or for a lock of another process, takes longer than `timeout` seconds. It
+    ends with a `StoreTimeout`, and the next call gets a new connection.
+    """
+
+    def __init__(
+        self,
+        place: str | Path,
+        *,
+        create: bool = True,
+        readonly: bool = False,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        self.place, url = _parse_place(place)
+        """Where it is, as it may be shown."""
+        self.timeout = timeout
+        self._given = str(place)
+        create = create and not readonly
+        if url.get_backend_name() == "sqlite":
+            if Path(self.place).is_dir():
+                raise StoreError(self.place, "it is a folder, and a file is needed")
+            if not create and not Path(self.place).is_file():
+                raise StoreError(self.place, "there is no such file")
+            readonly |= Path(self.place).exists() and not sqlite.is_writable(self.place)
+        self.readonly = readonly
+        try:
+            self.engine = _create_engine(url, readonly, timeout)
+        except ModuleNotFoundError as error:
+            if error.name is None or not error.name.startswith("psycopg"):
+                raise
+            raise MissingExtra("psycopg", "postgres") from None
+        self._fork, self._inherited = _forks.generation, list[sqlalchemy.Pool]()
+        try:
+            with self._store_errors():
+                self.version = _upgrade(self.engine, self.place, create, readonly, timeout)
+                """The version of its tables: the number of the last migration."""
+        except BaseException:
+            self.engine.dispose()
+            raise
+        self._writer: Writer[tuple[Job, Any]] = Writer(self._write, self.place, timeout)
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether it is a file."""
+        return self.engine.dialect.name == "sqlite"
+
+    # Reading and writing.
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A view of the store as it is now, whatever is written meanwhile."""
+        with self._connected() as connection:
+            if self.is_sqlite:
+                connection.exec_driver_sql("BEGIN")
+            else:
+                connection = connection.execution_options(isolation_level="REPEATABLE READ")
+                # A reader may be slow: nobody waits for it.
+                connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout TO 0")
+            try:
+                yield connection
+            except sqlalchemy.exc.SQLAlchemyError:
+                sqlite.check_unchanged(connection, self.place)
+                raise
+            sqlite.check_unchanged(connection, self.place)
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction in which nobody else writes, durable when it ends without an error."""
+        if self.readonly:
+            raise StoreError(
+                self.place,
+                "attempt to write a readonly database: this user may not write it, or its folder",
+            )
+        with self._connected() as connection:
+            if self.is_sqlite:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            yield connection
+            with self._store_errors(is_commit=True):
+                connection.commit()
+
+    async def write(self, job: Job, item: Any) -> Any:
+        """Have the writer write an item; returns the answer of `job` when it is durable.
+
+        `job` is called in the writer's thread, with all the items that wait for it.
+        """
+        return await self._writer.add((job, item))
+
+    def write_blocking(self, job: Job, item: Any) -> Any:
+        """The same for a thread without an event loop."""
+        return self._writer.add_blocking((job, item))
+
+    def _write(self, batch: Sequence[tuple[Job, Any]]) -> Sequence[Any]:
+        """Write a batch in one transaction, calling each job once with all its items."""
+        positions: dict[Job, list[int]] = {}
+        for position, (job, _) in enumerate(batch):
+            positions.setdefault(job, []).append(position)
+        answers: list[Any] = [None] * len(batch)
+        with self.writing() as connection:
+            for job, of_job in positions.items():
+                found = job(connection, [batch[position][1] for position in of_job])
+                for position, answer in zip(of_job, found, strict=True):
+                    answers[position] = answer
+        return answers
+
+    # Locks.
+
+    @contextmanager
+    def lock(self, what: str, number: int, wait: float = 0.0) -> Iterator[None]:
+        """Keep other processes from working on a part of the store; `InUse` if one already does.
+
+        The lock ends with the process. That a process was killed may show late: `wait` is how many
+        seconds to go on trying.
+        """
+        release = locks.acquire(partial(self._try_lock, what, number), wait)
+        if release is None:
+            raise InUse(self.place, f"another process works on {what} {number} of it")
+        try:
+            yield
+        finally:
+            release()
+
+    def is_locked(self, what: str, number: int) -> bool:
+        """Whether some process holds a lock; a file beside the store is only read."""
+        if self.is_sqlite:
+            return locks.is_file_locked(self._lock_path(what, number))
+        release = self._try_lock(what, number)
+        if release is not None:
+            release()
+        return release is None
+
+    def _try_lock(self, what: str, number: int) -> Release | None:
+        if self.is_sqlite:
+            return locks.lock_file(self._lock_path(what, number))
+        with self._store_errors():
+            return locks.lock_session(_connect(self.engine), what, number)
+
+    def _lock_path(self, what: str, number: int) -> Path:
+        return Path(f"{self.place}-{what}-{number}")
+
+    # Closing, forks and errors.
+
+    def close(self) -> None:
+        """Write what is waiting, and close; a `StoreError` if that does not end in time."""
+        try:
+            self._writer.close()
+        finally:
+            self._leave_to_parent()
+            self.engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        self._leave_to_parent()
+        with self._store_errors(), _connect(self.engine) as connection:
+            yield connection
+
+    def _leave_to_parent(self) -> None:
+        """Use new connections in a forked process.
+
+        Open ones belong to the parent: closing one here would end it for the parent too, and so
+        would dropping it, because the garbage collector closes it.
+        """
+        if self._fork != _forks.generation:
+            self._fork = _forks.generation
+            self._inherited.append(self.engine.pool)
+            self.engine.dispose(close=False)
+
+    @contextmanager
+    def _store_errors(self, *, is_commit: bool = False) -> Iterator[None]:
+        """Turn errors of the database into a `StoreError` of one line, without secrets."""
+        try:
+            yield
+        except (sqlalchemy.exc.SQLAlchemyError, NoAnswer) as error:
+            orig = getattr(error, "orig", None)
+            is_lost = orig is None or getattr(error, "connection_invalidated", False)
+            # A commit may have been made even though its answer did not come.
+            unknown = "; whether the last write was made is not known" * (is_commit and is_lost)
+            late = _timeout_message(orig or error, self.timeout)
+            if late is not None:
+                if is_lost:  # other connections will not answer either
+                    self.engine.dispose()
+                raise StoreTimeout(self.place, late + unknown) from None
+            message = str(orig or error).strip().partition("\n")[0]
+            message = hidden_in(message, self._given)
+            raise StoreError(self.place, printable(message[:500]) + unknown) from None
+
+
+def _timeout_message(error: object, timeout: float) -> str | None:
+    """The message for an error that is a timeout; None for any other."""
+    if isinstance(error, NoAnswer):
+        return (
+            f"Timeout: no answer from the server for {timeout:g} s (server_timeout);"
+            " check that it runs and can be reached, then try again"
+        )
+    if isinstance(error, sqlite3.OperationalError):
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
+            return (
+                f"Timeout: {error}: another process has been writing for {timeout:g} s"
+                " (server_timeout); try again when it has ended"
+            )
+        return None
+    match getattr(error, "sqlstate", None):
+        case "55P03":
+            return (
+                f"Timeout: another session has held a lock for {timeout:g} s (server_timeout);"
+                " end that session, or try again"
+            )
+        case "57014":
+            return (
+                f"Timeout: one statement took the server {timeout:g} s (server_timeout);"
+                " try again, or set a longer limit"
+            )
+    return None
+
+
+# Opening.
+
+
+def _parse_place(place: str | Path) -> tuple[str, sqlalchemy.URL]:
+    """A place as it may be shown, and its URL."""
+    text = str(place)
+    if isinstance(place, str) and is_libpq(text):
+        raise StoreError(without_secrets(text), LIBPQ)
+    try:
+        # A path is not a URL: "?" and "%" in it have no special meaning.
+        url = make_url(text) if "://" in text else sqlalchemy.URL.create("sqlite", database=text)
+    except (sqlalchemy.exc.ArgumentError, ValueError):
+        raise StoreError("…", "not a path, and not the URL of a database") from None
+    if "@" in (url.host or ""):
+        raise StoreError("…", "an @ in a password is written as %40")
+    shown = without_secrets(text)
+    match url.get_backend_name():
+        case "sqlite":
+            if url.host or url.query:
+                raise StoreError(shown, "a file has no host and no options: sqlite:///path")
+            if not url.database or url.database == ":memory:":
+                raise StoreError(shown, "a store needs a file: memory proves nothing")
+            return url.database, url.set(drivername="sqlite")
+        case "postgresql":
+            return shown, url.set(drivername="postgresql+psycopg")
+    raise StoreError(shown, "not a store: a path, sqlite:///… or postgresql://… is needed")
+
+
+def _create_engine(url: sqlalchemy.URL, readonly: bool, timeout: float) -> Engine:
+    if url.get_backend_name() == "sqlite":
+        return sqlite.create_engine(url, readonly, timeout)
+    from manners.store import postgres
+
+    return postgres.create_engine(url, timeout)
+
+
+@contextmanager
+def _connect(engine: Engine) -> Iterator[Connection]:
+    """A connection; one on which the server did not answer is not used again."""
+    with engine.connect() as connection:
+        try:
+            yield connection
+        except (NoAnswer, StoreTimeout):
+            if not (connection.closed or connection.invalidated):
+                connection.invalidate()
+            raise
+
+
+# Versions.
+
+
+def _upgrade(engine: Engine, place: str, create: bool, readonly: bool, timeout: float) -> str:
+    """Create the tables, or upgrade them; refuse a database of another program, or a newer one.
+
+    Returns the version of the tables. With `readonly` they stay as they are.
+    """
+    with _connect(engine) as connection:
+        version = _version(connection, place)
+    if version == schema.VERSION:
+        return version
+    if version is None and (readonly or not create):
+        raise StoreError(place, "there is no evidence in it")
+    if version is not None and version > schema.VERSION:
+        raise StoreError(
+            place,
+            f"made by a later version of this package (store {version}, this one knows up to"
+            f" {schema.VERSION}): upgrade manners",
+        )
+    if readonly and version is not None:
+        return version
+    if not _upgrading.acquire(timeout=timeout):
+        raise StoreTimeout(
+            place,
+            f"Timeout: this process has been upgrading another store for {timeout:g} s"
+            " (server_timeout); try again",
+        )
+    try:
+        _migrate(engine, place)
+    finally:
+        _upgrading.release()
+    return schema.VERSION
+
+
+def _migrate(engine: Engine, place: str) -> None:
+    from alembic import command  # takes half a second to import, and is seldom needed
+    from alembic.config import Config
+    from alembic.util import CommandError
+
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
+    with _connect(engine) as connection:
+        if engine.dialect.name == "sqlite":
+            connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        else:  # one process at a time
+            connection.exec_driver_sql("SELECT pg_advisory_xact_lock(6_385_201_147)")
+        if _version(connection, place) != schema.VERSION:  # no other process was faster
+            config.attributes["connection"] = connection
+            try:
+                command.upgrade(config, "head")
+            except CommandError as error:  # a version that no release ever had
+                raise StoreError(place, printable(str(error))) from None
+        connection.commit()
+
+
+def _version(connection: Connection, place: str) -> str | None:
+    """The version of a store; None for a new one."""
+    names = set(inspect(connection).get_table_names())
+    if schema.VERSIONS_TABLE in names:
+        version = connection.exec_driver_sql(
+            f"SELECT version_num FROM {schema.VERSIONS_TABLE}"  # noqa: S608 (a constant)
+        ).scalar()
+        return None if version is None else str(version)
+    if names & schema.TABLES or (names and connection.dialect.name == "sqlite"):
+        raise StoreError(place, "a database of another application")
+    return None
