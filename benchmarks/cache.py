@@ -19,12 +19,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks.engine import machine
-from manners.cache.backends import Backend, open_backend
+from manners.cache.backends import CacheBackend, open_backend
 from manners.cache.backends.memory import Memory
-from manners.cache.entry import Entry, renewed
-from manners.cache.site import Held
+from manners.cache.entry import Entry, next_entry
+from manners.cache.site import ParsedEntry
 from manners.retrieval import profiles
-from manners.retrieval.outcome import Availability, Hop, Outcome
+from manners.retrieval.outcome import Availability, Outcome, RobotsHop
 from manners.robots import dialects
 
 BODY = b"User-agent: *\nDisallow: /private/\nDisallow: /*.pdf$\nCrawl-delay: 1\n" * 20
@@ -35,11 +35,11 @@ AT_A_TIME = 16
 def entry(number: int, now: float) -> Entry:
     """What is kept of one origin."""
     site = f"https://site-{number}.example"
-    outcome = Outcome(Availability.AVAILABLE, "200", url=site, hops=(Hop(site, 200),))
-    return renewed(None, site, outcome, BODY, profiles.get("rfc9309"), now)
+    outcome = Outcome(Availability.AVAILABLE, "200", url=site, hops=(RobotsHop(site, 200),))
+    return next_entry(None, site, outcome, BODY, profiles.get("rfc9309"), now)
 
 
-async def loads(backend: Backend, seconds: float) -> float:
+async def loads(backend: CacheBackend, seconds: float) -> float:
     """Loads a second, of entries that are there."""
     entries = [entry(number, time.time()) for number in range(ORIGINS)]
     for each in entries:
@@ -67,7 +67,7 @@ def memory_hits(seconds: float) -> float:
     profile, dialect = profiles.get("rfc9309"), dialects.get("rfc9309")
     entries = [entry(number, time.time()) for number in range(ORIGINS)]
     for each in entries:
-        memory.put(Held(each, dialect, profile))
+        memory.put(ParsedEntry(each, dialect, profile))
     done, start = 0, time.perf_counter()
     while time.perf_counter() < start + seconds:
         for each in entries:

@@ -188,7 +188,7 @@ process.start()
 assert crawler.stats.get_value("downloader/response_status_count/200") >= len(urls)
 print(marks[1] - marks[0])
 """
-ZERO = {"delay_least": 0.0, "delay_most": 0.0, "adaptive_factor": 0.0, "allow_private": True}
+ZERO = {"min_delay": 0.0, "max_delay": 0.0, "adaptive_factor": 0.0, "allow_private": True}
 
 
 def crawls(library: str, _: Any, port: int, turns: int, count: int) -> Cost:

@@ -25,7 +25,7 @@ from pathlib import Path
 import aiohttp
 
 from benchmarks.engine import machine
-from manners.client import AsyncClient
+from manners.client.async_client import AsyncClient
 from manners.evidence.store import EvidenceStore
 from manners.settings import Settings
 
@@ -37,8 +37,8 @@ BODY = b"<!doctype html>" + b"x" * 10_000
 ROBOTS = b"User-agent: *\nDisallow: /private/\nDisallow: /*.pdf$\n"
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n"
 SETTINGS = Settings(
-    delay_least=0.0,
-    delay_most=0.0,
+    min_delay=0.0,
+    max_delay=0.0,
     adaptive_factor=0.0,
     concurrency=IN_FLIGHT,
     allow_private=True,
@@ -48,21 +48,25 @@ SETTINGS = Settings(
 class _Server(asyncio.Protocol):
     """Answers every request with a page, and every robots.txt with the same file."""
 
+    def __init__(self, robots: bytes) -> None:
+        self._robots = robots
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
 
     def data_received(self, data: bytes) -> None:
         if data.endswith(b"\r\n\r\n"):
-            body = ROBOTS if data.startswith(b"GET /robots.txt ") else BODY
+            body = self._robots if data.startswith(b"GET /robots.txt ") else BODY
             self.transport.write(HEAD % len(body) + body)
 
 
-def serve(ready: Connection) -> None:
+def serve(ready: Connection, robots: bytes = ROBOTS) -> None:
     """Run the server; its port goes through the pipe."""
 
     async def run() -> None:
-        server = await asyncio.get_running_loop().create_server(_Server, "0.0.0.0", 0)
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(lambda: _Server(robots), "0.0.0.0", 0, backlog=4096)
         ready.send(server.sockets[0].getsockname()[1])
         await server.serve_forever()
 

@@ -222,8 +222,8 @@ def own(start: str, measure: Measure, folder: Path) -> None:
     settings = manners.Settings(
         agent=AGENT,
         allow_private=True,
-        delay_least=0.0,
-        delay_most=0.0,
+        min_delay=0.0,
+        max_delay=0.0,
         adaptive_factor=0.0,
         concurrency=IN_FLIGHT,
         connections=IN_FLIGHT,

@@ -35,13 +35,13 @@ import aiohttp
 
 from benchmarks import client
 from benchmarks.engine import machine
-from manners.cache.entry import renewed
-from manners.cache.site import Held, Site
+from manners.cache.entry import next_entry
+from manners.cache.site import ParsedEntry, Site
 from manners.evidence.record import Clerk, Draft, engine
 from manners.evidence.replay import Replay
 from manners.evidence.store import EvidenceStore
 from manners.retrieval import profiles
-from manners.retrieval.outcome import Availability, Hop, Outcome
+from manners.retrieval.outcome import Availability, Outcome, RobotsHop
 from manners.robots import dialects
 
 TASKS, SITES = 256, 100
@@ -64,11 +64,11 @@ class Desk:
                 Availability.AVAILABLE,
                 "200",
                 url=f"{origin}/robots.txt",
-                hops=(Hop(f"{origin}/robots.txt", 200),),
+                hops=(RobotsHop(f"{origin}/robots.txt", 200),),
             )
             robots = ROBOTS + b"# %d\n" % number
-            entry = renewed(None, origin, outcome, robots, profile, now)
-            self._sites.append(Held(entry, dialect, profile).at(now))
+            entry = next_entry(None, origin, outcome, robots, profile, now)
+            self._sites.append(ParsedEntry(entry, dialect, profile).at(now))
 
     def draft(self, number: int) -> Draft:
         place = number % SITES

@@ -22,19 +22,19 @@ from pathlib import Path
 
 from benchmarks.client import HOSTS, SETTINGS, pages, serve, spread
 from benchmarks.engine import machine
-from manners.client import AsyncClient
-from manners.politeness.backends import Backend, Lease, open_backend
+from manners.client.async_client import AsyncClient
+from manners.politeness.backends import Lease, PolitenessBackend, open_backend
 from manners.politeness.backends.memory import MemoryBackend
 from tests.contracts.valkey import Valkey
 
 NAMES, TASKS, PROCESSES, PAGES = 1_000, 16, 4, 400
 
 
-async def reserve(backend: Backend, host: str) -> None:
+async def reserve(backend: PolitenessBackend, host: str) -> None:
     await backend.reserve(host, 0.0)
 
 
-async def take(backend: Backend, host: str) -> None:
+async def take(backend: PolitenessBackend, host: str) -> None:
     """A slot, taken and given back."""
     lease = await backend.take(host)
     assert isinstance(lease, Lease)
@@ -45,7 +45,9 @@ VERBS = {"reservations": reserve, "slots, taken and given back": take}
 
 
 async def rate(
-    backend: Backend, verb: Callable[[Backend, str], Awaitable[None]], seconds: float
+    backend: PolitenessBackend,
+    verb: Callable[[PolitenessBackend, str], Awaitable[None]],
+    seconds: float,
 ) -> float:
     """How often a second, with several tasks, each on hosts of its own."""
     done, start = 0, time.perf_counter()
@@ -84,7 +86,7 @@ def fetch(where: str, port: int, first: int, delay: float) -> float:
     """Pages a second of one client, by its own or with others."""
 
     async def run() -> float:
-        settings = SETTINGS.but(politeness=where, delay_least=delay, delay_most=delay)
+        settings = SETTINGS.but(politeness=where, min_delay=delay, max_delay=delay)
         async with AsyncClient("MyBot/1.0", settings) as client:
 
             async def get(url: str) -> None:

@@ -18,39 +18,17 @@ import resource
 import statistics
 import time
 from collections.abc import Awaitable, Callable
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 import aiohttp
 
+from benchmarks.client import serve
 from benchmarks.engine import machine
-from manners.cache.robots import AT_A_TIME, AsyncRobotsCache, RobotsCache
+from manners.cache.blocking import RobotsCache
+from manners.cache.flights import MAX_CONCURRENT
+from manners.cache.robots import AsyncRobotsCache
 
 BODY = b"User-agent: *\nDisallow: /private/\nDisallow: /*.pdf$\nCrawl-delay: 1\n" * 20
-REPLY = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n" % len(BODY)
-
-
-class _Server(asyncio.Protocol):
-    """Answers every request with the same file."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        if data.endswith(b"\r\n\r\n"):
-            self.transport.write(REPLY + BODY)
-
-
-def serve(ready: Connection) -> None:
-    """Run the server; its port goes through the pipe."""
-
-    async def run() -> None:
-        server = await asyncio.get_running_loop().create_server(_Server, "0.0.0.0", 0, backlog=4096)
-        ready.send(server.sockets[0].getsockname()[1])
-        await server.serve_forever()
-
-    asyncio.run(run())
 
 
 def origins(first: int, count: int, port: int) -> list[str]:
@@ -61,8 +39,8 @@ def origins(first: int, count: int, port: int) -> list[str]:
 
 async def bare(urls: list[str]) -> None:
     """What a program does that only wants the bytes."""
-    turn = asyncio.Semaphore(AT_A_TIME)
-    connector = aiohttp.TCPConnector(limit=AT_A_TIME, force_close=True)
+    turn = asyncio.Semaphore(MAX_CONCURRENT)
+    connector = aiohttp.TCPConnector(limit=MAX_CONCURRENT, force_close=True)
 
     async def one(session: aiohttp.ClientSession, url: str) -> None:
         async with turn, session.get(f"{url}/robots.txt") as reply:
@@ -119,7 +97,9 @@ def main() -> None:
     count, rounds = (200, 3) if options.quick else (2_000, 7)
     print(f"{machine()}, aiohttp {aiohttp.__version__}")
     ready, told = multiprocessing.Pipe(duplex=False)
-    server = multiprocessing.get_context("spawn").Process(target=serve, args=(told,), daemon=True)
+    server = multiprocessing.get_context("spawn").Process(
+        target=serve, args=(told, BODY), daemon=True
+    )
     server.start()
     port = ready.recv()
     found: dict[str, list[tuple[float, float]]] = {"aiohttp": [], "manners": []}

@@ -8,11 +8,15 @@ from collections.abc import Iterator
 import hypothesis
 import pytest
 
+from manners.cache import tier
+from manners.cache.backends import sqlite
 from tests.contracts.postgres import Postgres
 from tests.contracts.valkey import Valkey
 from tests.sizes import SIZE, examples
 
 _GZIP = b"\x1f\x8b"
+PATIENCE = 60.0
+"""Seconds that a cache has for an answer in tests; no promise depends on them."""
 
 # A busy machine is no failure: no test says how long an example may take.
 hypothesis.settings.register_profile(
@@ -30,6 +34,17 @@ def interruptible() -> None:
     """What tests start can be interrupted, also in the background of a script: it is inherited."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def patient(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache has as long as it needs, because a busy machine is no reason for another answer.
+
+    Tests of a cache that does not answer are marked `impatient`: they have the package's timeout.
+    """
+    if request.node.get_closest_marker("impatient") is None:
+        monkeypatch.setattr(tier, "CALL_TIMEOUT", PATIENCE)
+        monkeypatch.setattr(sqlite, "_WAIT", PATIENCE)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ import re
 import shutil
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +16,18 @@ from rich.console import Console
 
 from manners import Settings, parse
 from manners.cli.watching import Watch
-from manners.crawler.crawl import HostView, View
-from manners.crawler.frontier import Url
-from manners.crawler.links import Links
-from manners.crawler.pages import Crawled
-from manners.crawler.picture.page import page
-from manners.crawler.report import report_of
+from manners.client.page import Hop
+from manners.crawler.crawl import CrawlView
+from manners.crawler.page import CrawledPage
+from manners.crawler.run import HostView
 from manners.evidence.store import EvidenceStore
-from manners.page import Hop, Page
+from manners.report.html.page import page
+from manners.report.reader import report_of
 from tests.crawler import shop
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 _WIDTH, _HEIGHT = 1160, 1090
+_NOW = 1_798_797_600.0
 _FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 
 
@@ -54,18 +53,17 @@ class _Running:
 
     settings = Settings(max_pages=1_000)
 
-    def view(self, most: int = 20) -> View:
-        now = time.time()
+    def view(self, most: int = 20) -> CrawlView:
         hosts = [
-            HostView("docs.shop.example", 2.0, now + 1.24, 1, 12),
-            HostView("shop.example", 0.35, now + 0.14, 2, 61),
-            HostView("news.example", 0.5, now - 1.0, 1, 64),
+            HostView("docs.shop.example", 2.0, _NOW + 1.24, 1, 12),
+            HostView("shop.example", 0.35, _NOW + 0.14, 2, 61),
+            HostView("news.example", 0.5, _NOW - 1.0, 1, 64),
         ]
         states = {"queued": 268, "leased": 4, "done": 412, "failed": 3, "blocked": 158}
-        return View(states, 4, 415, 1.52, hosts[:most], False)
+        return CrawlView(states, 4, 415, 1.52, hosts[:most], False)
 
 
-def _pages() -> list[Crawled]:
+def _pages() -> list[CrawledPage]:
     """The pages that came last."""
     robots = parse(b"User-agent: *\nDisallow: /cart/\n")
     said = (
@@ -80,10 +78,9 @@ def _pages() -> list[Crawled]:
         url = shop.SHOP + path
         verdict = robots.check(url, agent="MyBot")
         hop = Hop(url, verdict.allowed, verdict, status, "", 0.0, 0.0, seconds)
-        known = Url(url, "shop.example", "page", "link", shop.SHOP, 2, 0, 0.5, 1)
-        each = Crawled(Page(url, (hop,), {}, b"x" * size), known, Links(title=title))
-        each._set(state="done" if verdict.allowed else "blocked", reason="")
-        made.append(each)
+        state = "done" if verdict.allowed else "blocked"
+        body = b"x" * size
+        made.append(CrawledPage(url, (hop,), {}, body, depth=2, state=state, title=title))
     return made
 
 
@@ -97,18 +94,19 @@ class _Terminal(io.StringIO):
 def live_svg(path: Path) -> None:
     """The view of a crawl that runs."""
     running: Any = _Running()
-    watch = Watch(running)
+    start = iter((_NOW - 91.0,))
+    watch = Watch(running, lambda: next(start, _NOW))
     before, sys.stdout = sys.stdout, _Terminal()
     try:
         for each in _pages():
             watch.add(each)
     finally:
         sys.stdout = before
-    watch.pages, watch._begun = 573, time.monotonic() - 91.0
+    watch.pages = 573
     console = Console(record=True, width=104, file=io.StringIO(), force_terminal=True)
     said = "crawling https://shop.example/ https://news.example/ as MyBot"
     console.print(said, style="bold", highlight=False)
-    console.print(watch._view())
+    console.print(watch.view())
     made = console.export_svg(title="manners crawl", unique_id="live")
     # Its fonts would be loaded from elsewhere; the system has one that is as wide.
     path.write_text(_FONTS.sub("", made), encoding="utf-8")

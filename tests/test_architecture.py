@@ -3,6 +3,8 @@
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,30 +14,56 @@ from manners.robots import dialects
 
 SOURCE = Path(manners.__file__).parent
 QUIET = [
-    SOURCE / "_text.py",
-    SOURCE / "charset.py",
-    SOURCE / "errors.py",
-    SOURCE / "urls.py",
-    *(SOURCE / "robots").rglob("*.py"),
-    *(SOURCE / "sitemaps").rglob("*.py"),
-    SOURCE / "crawler" / "links.py",
-    SOURCE / "crawler" / "timeline.py",
-    SOURCE / "crawler" / "traps.py",
-    *(SOURCE / "crawler" / "picture" / f"{name}.py" for name in ("charts", "elements", "words")),
-    *(SOURCE / "retrieval").rglob("*.py"),
-    SOURCE / "net" / "messages.py",
-    SOURCE / "net" / "guard.py",
-    SOURCE / "cache" / "entry.py",
-    SOURCE / "cache" / "freshness.py",
-    SOURCE / "cache" / "site.py",
-    *(SOURCE / "evidence" / f"{name}.py" for name in ("chain", "export", "record", "replay")),
-    SOURCE / "page.py",
-    SOURCE / "politeness" / "schedule.py",
-    SOURCE / "politeness" / "budget.py",
+    "_inflate",
+    "_text",
+    "charset",
+    "errors",
+    "urls",
+    "robots/**/*",
+    "sitemaps/**/*",
+    "retrieval/**/*",
+    "net/messages",
+    "net/guard",
+    "cache/entry",
+    "cache/freshness",
+    "cache/site",
+    "politeness/schedule",
+    "politeness/budget",
+    "client/page",
+    "evidence/chain",
+    "evidence/export",
+    "evidence/record",
+    "evidence/replay",
+    "evidence/spreadsheet",
+    "crawler/judge",
+    "crawler/ledger",
+    "crawler/links",
+    "crawler/page",
+    "crawler/reasons",
+    "crawler/scheduler",
+    "crawler/traps",
+    "crawler/frontier/room",
+    "crawler/frontier/values",
+    "crawler/frontier/ways",
+    "report/data",
+    "report/decisions",
+    "report/display",
+    "report/robots_files",
+    "report/stored",
+    "report/timeline",
+    "client/redirects",
+    "report/html/**/*",
 ]
+"""What decides: no input or output, no clock and no randomness, directly or through others."""
+NOT_QUIET = {
+    "_compiled": {"os"},  # reads MANNERS_PURE, once, when it is loaded
+}
+"""What quiet modules use although it is not quiet, and why."""
 IO_MODULES = {
-    "asyncio", "http", "logging", "multiprocessing", "os", "pathlib", "random", "secrets", "select",
-    "signal", "socket", "sqlite3", "ssl", "subprocess", "tempfile", "threading", "time", "uuid",
+    "aiohttp", "asyncio", "concurrent", "filelock", "http", "logging", "multiprocessing", "os",
+    "pathlib", "queue", "random", "sched", "secrets", "select", "shutil", "signal", "socket",
+    "sqlalchemy", "sqlite3", "ssl", "subprocess", "tempfile", "threading", "time", "urllib.request",
+    "uuid",
 }  # fmt: skip
 # What `import manners` may load beyond what a bare interpreter has: the standard library's
 # machinery for typing, and ourselves.
@@ -46,11 +74,69 @@ MAY_LOAD = {
 }  # fmt: skip
 
 
-def imported(module: Path) -> set[str]:
-    nodes = list(ast.walk(ast.parse(module.read_text("utf-8"))))
-    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
-    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
-    return {name.partition(".")[0] for name in names}
+def quiet_modules() -> list[str]:
+    """The quiet modules, by the path in the package that names them."""
+    found = []
+    for pattern in QUIET:
+        files = sorted(SOURCE.glob(f"{pattern}.py"))
+        assert files, pattern
+        found += [str(file.relative_to(SOURCE).with_suffix("")) for file in files]
+    return found
+
+
+def statements(tree: ast.AST, *, in_functions: bool) -> Iterator[ast.AST]:
+    """What runs when a module is loaded, or anywhere in it; nothing that is for type checkers."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if in_functions or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+            yield from statements(node, in_functions=in_functions)
+
+
+@cache
+def imported(module: str, *, in_functions: bool) -> frozenset[str]:
+    """What a module imports: names with dots, and of `from a import b` both `a` and `a.b`."""
+    tree = ast.parse((SOURCE / f"{module}.py").read_text("utf-8"))
+    names = set()
+    for node in statements(tree, in_functions=in_functions):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return frozenset(names)
+
+
+def own_modules(name: str) -> Iterator[str]:
+    """The modules of this package that importing a name loads, its packages included."""
+    package, *parts = name.split(".")
+    if package != "manners":
+        return
+    for end in range(len(parts) + 1):
+        for path in ("/".join(parts[:end]), "/".join([*parts[:end], "__init__"])):
+            if (SOURCE / f"{path}.py").is_file():
+                yield path
+
+
+def noise(module: str) -> dict[str, tuple[str, ...]]:
+    """The modules with input, output, clock or randomness that are imported, and the way to each.
+
+    In the module itself wherever the import stands; in what it imports, when that is loaded.
+    """
+    ways: dict[str, tuple[str, ...]] = {module: (module,)}
+    ahead = [module]
+    found: dict[str, tuple[str, ...]] = {}
+    while ahead:
+        here = ahead.pop(0)
+        for name in sorted(imported(here, in_functions=here == module)):
+            for loud in IO_MODULES - NOT_QUIET.get(here, set()):
+                if f"{name}.".startswith(f"{loud}."):
+                    found.setdefault(loud, (*ways[here], loud))
+            for there in own_modules(name):
+                if there not in ways:
+                    ways[there] = (*ways[here], there)
+                    ahead.append(there)
+    return found
 
 
 def modules_loaded_by(statement: str) -> set[str]:
@@ -63,10 +149,26 @@ def modules_loaded_by(statement: str) -> set[str]:
     return {name.partition(".")[0] for name in ran.stdout.split()}
 
 
-@pytest.mark.parametrize("module", QUIET, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_quiet_modules_import_no_io(module: Path) -> None:
-    """The engine has no clock, no randomness, no input and no output."""
-    assert imported(module).isdisjoint(IO_MODULES)
+@pytest.mark.parametrize("module", quiet_modules())
+def test_quiet_modules_import_no_io(module: str) -> None:
+    """What decides has no clock, no randomness, no input and no output, nor has what it imports."""
+    assert not noise(module)
+
+
+@pytest.mark.parametrize("module", quiet_modules())
+def test_quiet_modules_call_nothing_that_needs_no_import(module: str) -> None:
+    """No file is opened, nothing is printed, and nobody asks a date for the present one."""
+    tree = ast.parse((SOURCE / f"{module}.py").read_text("utf-8"))
+    calls = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    assert {call.rpartition(".")[2] for call in calls}.isdisjoint(
+        {"input", "now", "open", "print", "today", "utcnow"}
+    )
+
+
+def test_imports_are_followed_through_modules() -> None:
+    """A module is as loud as the loudest that it imports."""
+    assert noise("cache/robots")["asyncio"] == ("cache/robots", "asyncio")
+    assert noise("cache/robots")["logging"] == ("cache/robots", "logs", "logging")
 
 
 def test_importing_the_package_loads_little() -> None:

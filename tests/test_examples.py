@@ -22,8 +22,8 @@ SHOP, BUSY, BLOG, GONE = (f"127.0.5.{last}" for last in range(1, 5))
 HTML = [("Content-Type", "text/html")]
 QUICK = {
     "MANNERS_ALLOW_PRIVATE": "true",
-    "MANNERS_DELAY_LEAST": "0",
-    "MANNERS_DELAY_MOST": "0",
+    "MANNERS_MIN_DELAY": "0",
+    "MANNERS_MAX_DELAY": "0",
     "MANNERS_ADAPTIVE_FACTOR": "0",
 }
 POSTS = 40
@@ -217,11 +217,11 @@ def test_own_workers_come_back_to_a_host_that_was_busy(site: Site, tmp_path: Pat
 
 
 def test_own_workers_end_with_their_budget(site: Site, tmp_path: Path) -> None:
-    """What is left is told, and was not asked for."""
+    """What is skipped is printed, and was not requested."""
     urls = [site.url(SHOP, f"/{n}") for n in range(5)]
     code, lines = run(tmp_path, "custom_worker.py", "--max-pages", "3", *urls, "no-url")
     assert code == 1
-    left = [line for line in lines if line.startswith("left")]
-    assert len(left) == 3
-    assert sum("page limit reached: 3 pages" in line for line in left) == 2
+    skipped = [line for line in lines if line.startswith("skipped")]
+    assert len(skipped) == 3
+    assert sum("page limit reached: 3 pages" in line for line in skipped) == 2
     assert sum(visit.path != "/robots.txt" for visit in site.log) == 3

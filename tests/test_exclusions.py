@@ -11,7 +11,7 @@ from manners import InvalidURL, Reason
 from manners._text import to_bytes
 from manners.cli import render
 from manners.errors import MannersError
-from manners.exclusions import BadPattern, Exclusions, Rulings
+from manners.exclusions import BadPattern, Exclusions, Overrides
 from manners.urls import match_path
 
 SITE = "https://example.com"
@@ -240,9 +240,9 @@ def test_the_first_exclusion_that_matches_is_named() -> None:
     assert (rule.pattern, rule.text) == ("/a*", "exclude: /a*")
 
 
-# Rulings.
+# Overrides.
 
-RULINGS = Rulings(
+RULINGS = Overrides(
     Exclusions(["/admin", "re:\x1b|token"], ["/"]), lambda host: host == "asked.example"
 )
 
@@ -285,7 +285,7 @@ def test_a_ruling_on_what_is_not_respected() -> None:
 
 def test_a_ruling_on_what_is_not_included() -> None:
     """The same reason as an exclusion, and words of its own."""
-    verdict = Rulings(Exclusions(include=["/a"]), lambda _: True).check(SITE + "/b")
+    verdict = Overrides(Exclusions(include=["/a"]), lambda _: True).check(SITE + "/b")
     assert str(verdict) == "disallowed: excluded: not included"
 
 

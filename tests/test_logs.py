@@ -17,9 +17,11 @@ import pytest
 
 import manners
 from manners import Reason, Rule, Verdict, logs
-from manners.cache.robots import AsyncRobotsCache, RobotsCache
+from manners.cache.blocking import RobotsCache
+from manners.cache.robots import AsyncRobotsCache
 from manners.cli import main
-from manners.net.messages import Get, Response, Unreachable
+from manners.net.messages import Response, Unreachable
+from manners.testing import ScriptedSender
 from tests.cache.steps import BODY, FILE, GONE, START, TIMEOUT
 
 URL = "https://a.example/a"
@@ -32,17 +34,9 @@ ROBOTS = b"User-agent: *\nDisallow: /private/\nAllow: /private/\xc3\xa9\nDisallo
 RAW = ("\x1b", "\x07", "\r", "\u202e", "\u2028", "\x9b")
 
 
-class Script:
-    """Sends nothing, and answers as it is told, again and again."""
-
-    def __init__(self, reply: Response | Unreachable) -> None:
-        self.reply = reply
-
-    async def send(self, _: Get) -> Response | Unreachable:
-        return self.reply
-
-    async def close(self) -> None:
-        pass
+def answering(reply: Response | Unreachable) -> ScriptedSender:
+    """A sender that answers every request alike."""
+    return ScriptedSender({}, default=reply)
 
 
 def as_imported() -> None:
@@ -73,7 +67,7 @@ def asked(
     caplog.clear()
 
     async def ask() -> None:
-        async with AsyncRobotsCache(http=Script(reply), now=lambda: START, **options) as cache:
+        async with AsyncRobotsCache(http=answering(reply), clock=lambda: START, **options) as cache:
             await cache.check(url, "MyBot")
 
     with caplog.at_level(logging.DEBUG):
@@ -91,14 +85,11 @@ def values(record: logging.LogRecord) -> dict[str, Any]:
 
 QUIET = """
 import asyncio, logging, manners
-from manners.cache.robots import RobotsCache
-from manners.net.messages import Unreachable
+from manners.cache.blocking import RobotsCache
+from manners.testing import ScriptedSender, Unreachable
 from manners import logs
-class Script:
-    async def send(self, get): return Unreachable("timeout")
-    async def close(self): pass
 {setup}
-with RobotsCache(http=Script()) as cache:
+with RobotsCache(http=ScriptedSender({{}}, default=Unreachable("timeout"))) as cache:
     cache.check("https://a.example/", "MyBot")
 logs.cache_failed("a store does not answer")
 """
@@ -157,7 +148,7 @@ def test_what_comes_from_memory_says_so_and_how_old_it_is(
     clock = iter([START] * 5 + [START + 60] * 100)
     with (
         caplog.at_level(logging.INFO),
-        RobotsCache(http=Script(FILE), now=lambda: next(clock)) as cache,
+        RobotsCache(http=answering(FILE), clock=lambda: next(clock)) as cache,
     ):
         for path in "abc":
             url = f"https://a.example/{path}"
@@ -179,7 +170,7 @@ def test_what_comes_from_memory_costs_nothing_when_nobody_looks() -> None:
     handler = Watched()
     logging.getLogger("manners").addHandler(handler)
     try:
-        with RobotsCache(http=Script(FILE)) as cache:
+        with RobotsCache(http=answering(FILE)) as cache:
             for path in "abc":
                 cache.check(f"https://a.example/{path}", "MyBot")
     finally:
@@ -195,7 +186,7 @@ def test_what_comes_from_a_store_says_so_and_how_old_it_is(
     times = [START, START + 100.4]
 
     async def ask(now: float) -> None:
-        async with AsyncRobotsCache(http=Script(FILE), now=lambda: now, store=store) as cache:
+        async with AsyncRobotsCache(http=answering(FILE), clock=lambda: now, store=store) as cache:
             await cache.check(URL, "MyBot")
 
     with caplog.at_level(logging.INFO):
@@ -217,21 +208,21 @@ def test_what_comes_from_a_store_says_so_and_how_old_it_is(
         (
             Unreachable("refused address"),
             {},
-            "unreachable (refused address); a private or local address: allow_private lets it be"
-            " asked",
+            "unreachable (refused address); private or local address; set allow_private to"
+            " request it",
         ),
         (
             Unreachable("TLS error", detail="certificate not trusted (self-signed)"),
             {},
-            "unreachable (TLS error: certificate not trusted (self-signed)); name its authority in"
-            " ca_file, or fix the site",
+            "unreachable (TLS error: certificate not trusted (self-signed)); set ca_file to its"
+            " authority, or fix the site",
         ),
         (Response(503), {"profile": "open"}, "unreachable (503)"),
-        (Response(200, body=BODY, complete=False), {}, "longer than the profile reads"),
+        (Response(200, body=BODY, complete=False), {}, "larger than the profile's limit"),
         (
             Response(200, body=BODY, complete=False),
             {"profile": "open"},
-            "longer than the profile reads",
+            "larger than the profile's limit",
         ),
     ],
     ids=str,
@@ -295,7 +286,7 @@ def test_matches_are_logged_only_when_asked_for(caplog: pytest.LogCaptureFixture
 def test_blocking_code_logs_matches_too(caplog: pytest.LogCaptureFixture) -> None:
     """From memory as well as after a retrieval."""
     logs.log_matches()
-    with caplog.at_level(logging.DEBUG), RobotsCache(http=Script(FILE)) as cache:
+    with caplog.at_level(logging.DEBUG), RobotsCache(http=answering(FILE)) as cache:
         cache.check(URL, "MyBot")
         cache.check(URL, "MyBot")
     assert [record.name for record in caplog.records].count("manners.matching") == 2
@@ -338,7 +329,7 @@ def test_a_hostile_server_cannot_write_lines(capsys: pytest.CaptureFixture[str],
         Unreachable(evil),
     ]
     for reply in replies:
-        with RobotsCache(http=Script(reply), dialect="scanner") as cache:
+        with RobotsCache(http=ScriptedSender({}, default=reply), dialect="scanner") as cache:
             cache.check("https://a.example/%1B[2J\x1b[2J" + evil, "MyBot")
     err = capsys.readouterr().err
     assert [raw for raw in RAW if raw in err] == []
@@ -356,7 +347,7 @@ def test_a_hostile_server_cannot_write_lines(capsys: pytest.CaptureFixture[str],
 def lines(capsys: pytest.CaptureFixture[str], level: str, form: Any, matches: bool) -> list[str]:
     """What is printed, set up so, when one of everything happens."""
     logs.configure(level, form, matches)
-    with RobotsCache(http=Script(Response(503))) as cache:
+    with RobotsCache(http=answering(Response(503))) as cache:
         cache.check(URL, "MyBot")
     logs.cache_failed("the store is down")
     return capsys.readouterr().err.splitlines()
@@ -555,7 +546,7 @@ def test_an_option_that_cannot_be_used_says_what_there_is(
     err = capsys.readouterr().err
     assert err.count("\n") == 1
     assert words in err
-    assert "there are: " in err
+    assert "choose from " in err
 
 
 def test_settings_say_what_is_logged(

@@ -55,9 +55,9 @@ def test_a_wheel_has_the_kernel_and_no_sources_of_it(tmp_path: Path) -> None:
     built = wheel(tmp_path)
     names = zipfile.ZipFile(built).namelist()
     assert any("_kernel" in name and name.endswith((".so", ".pyd")) for name in names)
-    assert not [name for name in names if name.endswith((".c", ".pyx"))]
+    assert not [name for name in names if name.endswith((".c", ".pyx", ".pxi"))]
     assert "manners/py.typed" in names
-    assert "manners/crawler/picture/style.css" in names
+    assert "manners/report/html/style.css" in names
     assert kernel_of(built) == "cython True"
 
 

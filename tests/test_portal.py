@@ -32,7 +32,7 @@ class Site(BaseHTTPRequestHandler):
 server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 URL = f"http://127.0.0.1:{server.server_address[1]}/"
-GIVEN = {"allow_private": True, "delay_least": 0.0, "delay_most": 0.0, "adaptive_factor": 0.0}
+GIVEN = {"allow_private": True, "min_delay": 0.0, "max_delay": 0.0, "adaptive_factor": 0.0}
 
 
 def with_requests():

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import manners
-from manners import Reason, Rule, Verdict
+from manners import CrawledPage, Page, Reason, Rule, Verdict
+from manners.client.page import Hop, LazyVerdict
 
 BODY = """\
 # a file with everything
@@ -53,6 +54,9 @@ HOSTILE = "/a\nb\rc\x1b]0;x\x07\x9b31m\x85\u2028\u2029\u202e\x00\udcff\ud800"
 def values() -> dict[str, Any]:
     """One of each value, made anew at each call."""
     robots = manners.parse(BODY, url="https://example.com/robots.txt")
+    verdict = LazyVerdict(robots.check, "https://example.com/", "MyBot")
+    hop = Hop("https://example.com/", True, verdict, 200, "", 1.0, 2.0, 3.0)
+    headers = {"content-type": "text/html"}
     return {
         "Robots": robots,
         "Policy": robots.policy("MyBot"),
@@ -62,6 +66,9 @@ def values() -> dict[str, Any]:
         "Group": robots.groups[0],
         "Line": list(manners.lines(BODY))[6],
         "Sitemap": robots.sitemaps[0],
+        "Hop": hop,
+        "Page": Page("https://example.com/", (hop,), headers, b"body", False),
+        "CrawledPage": CrawledPage("https://example.com/", (hop,), headers, b"body", depth=2),
     }
 
 
@@ -90,6 +97,9 @@ FIELDS = {
     "Group": ["agents", "rules", "allows", "disallows", "specificity", "directives", "line"],
     "Line": ["number", "kind", "key", "value", "pattern", "text", "problems"],
     "Sitemap": ["url", "line"],
+    "Hop": ["url", "was_allowed", "verdict", "status", "cause", "started", "waited", "seconds"],
+    "Page": ["url", "hops", "headers", "body", "complete", "verdict", "status", "ok", "text"],
+    "CrawledPage": ["url", "hops", "headers", "body", "complete", "depth", "state", "type"],
 }
 
 
@@ -141,6 +151,22 @@ def test_values_take_no_new_attribute(name: str) -> None:
     """A value has the attributes it is made with and no others."""
     with pytest.raises(REFUSED):
         setattr(values()[name], "of_my_own", 1)  # noqa: B010
+
+
+@pytest.mark.parametrize("name", ["Verdict", "Rule", "Group", "Line", "Sitemap", "Hop", "Page"])
+def test_values_hash(name: str) -> None:
+    """Equal values have one hash: they are keys, and members of a set."""
+    assert len({values()[name], values()[name]}) == 1
+
+
+def test_pages_hash_by_url_and_hops() -> None:
+    """Pages that differ in anything else are different, with the same hash."""
+    page: Page = values()["Page"]
+    other = Page(page.url, page.hops, {"content-type": "text/plain"}, page.body, page.complete)
+    assert other != page
+    assert hash(other) == hash(page)
+    assert len({page, other}) == 2
+    assert hash(values()["CrawledPage"]) == hash(values()["CrawledPage"])
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

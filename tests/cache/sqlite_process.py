@@ -12,7 +12,8 @@ import sys
 import threading
 from pathlib import Path
 
-from manners.cache.backends import is_entry, open_backend
+from manners.cache.backends import open_backend
+from manners.cache.encoding import valid_entry
 from manners.cache.entry import Entry
 from manners.errors import StoreError
 from tests.contracts.entries import START, entry
@@ -64,7 +65,7 @@ async def read(file: str) -> None:
         found += [each async for each in backend.entries()]
         for each in found:
             if each is not None:
-                assert is_entry(each)
+                assert valid_entry(each)
                 assert each == made(each.origin, each.outcome.at)
                 assert each.outcome.at >= last[each.origin], "an older entry came back"
                 last[each.origin] = each.outcome.at

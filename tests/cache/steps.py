@@ -1,6 +1,6 @@
 """A site's entry, step by step: each step is a reply at a time, and asks as the cache asks."""
 
-from manners.cache.entry import Entry, renewed
+from manners.cache.entry import Entry, next_entry
 from manners.net.messages import Response, Unreachable
 from manners.retrieval import profiles
 from tests.retrieval.scripted import HOST, Played, Reply
@@ -23,6 +23,6 @@ def after(*steps: Step, profile: str = "rfc9309", before: Entry | None = None) -
     for at, reply in steps:
         replies = reply if isinstance(reply, list) else [reply]
         played = Played(replies, profile, entry.copy if entry else None)
-        entry = renewed(entry, HOST, played.outcome, played.body, chosen, START + at)
+        entry = next_entry(entry, HOST, played.outcome, played.body, chosen, START + at)
     assert entry is not None
     return entry

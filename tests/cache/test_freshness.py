@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from manners.cache.entry import renewed
+from manners.cache.entry import next_entry
 from manners.cache.freshness import fresh_for, retry_after
 from manners.retrieval import profiles
-from manners.retrieval.outcome import Availability, Hop, Outcome
+from manners.retrieval.outcome import Availability, Outcome, RobotsHop
 
 NOW = 1_800_000_000.0
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
@@ -34,7 +34,7 @@ def outcome(status: int = 200, /, **headers: str) -> Outcome:
     return Outcome(
         availability,
         str(status),
-        hops=(Hop("https://example.com/robots.txt", status),),
+        hops=(RobotsHop("https://example.com/robots.txt", status),),
         headers=tuple((name.replace("_", "-"), value) for name, value in headers.items()),
         not_modified=status == 304,
     )
@@ -200,7 +200,7 @@ def waits(profile: str, failures: int, late: float = 0.0, **headers: str) -> lis
     """How long a site is left alone after each of so many failures in a row."""
     made, now, entry = [], NOW, None
     for _ in range(failures):
-        entry = renewed(
+        entry = next_entry(
             entry, "https://a.example", outcome(503, **headers), b"", profiles.get(profile), now
         )
         made.append(entry.fresh_until - now)
@@ -265,8 +265,8 @@ def test_retry_after_counts_only_where_the_site_is_out_of_reach() -> None:
 def test_doubling_goes_on_after_a_retry_after() -> None:
     """The wait after one that the site named is no shorter than 5 minutes."""
     profile = profiles.get("rfc9309")
-    first = renewed(None, "https://a.example", outcome(503, retry_after="1"), b"", profile, NOW)
-    second = renewed(first, "https://a.example", outcome(503), b"", profile, NOW + 1)
+    first = next_entry(None, "https://a.example", outcome(503, retry_after="1"), b"", profile, NOW)
+    second = next_entry(first, "https://a.example", outcome(503), b"", profile, NOW + 1)
     assert second.fresh_until - (NOW + 1) >= LEAST
 
 

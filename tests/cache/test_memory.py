@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from manners.cache.backends.memory import Memory
-from manners.cache.entry import renewed
-from manners.cache.site import Held
+from manners.cache.entry import next_entry
+from manners.cache.site import ParsedEntry
 from manners.retrieval import profiles
 from manners.retrieval.outcome import Availability, Outcome
 from manners.robots import dialects
@@ -17,11 +17,11 @@ PLENTY = 10**9
 FOUND = Outcome(Availability.AVAILABLE, "200")
 
 
-def held(origin: str, size: int = 0) -> Held:
+def held(origin: str, size: int = 0) -> ParsedEntry:
     """A file of so many bytes."""
     profile = profiles.get("rfc9309")
-    entry = renewed(None, origin, FOUND, b"#" * size, profile, 0.0)
-    return Held(entry, dialects.get("rfc9309"), profile)
+    entry = next_entry(None, origin, FOUND, b"#" * size, profile, 0.0)
+    return ParsedEntry(entry, dialects.get("rfc9309"), profile)
 
 
 def origins(number: int) -> list[str]:
@@ -120,7 +120,7 @@ class Model(RuleBasedStateMachine):
         super().__init__()
         self.entries, self.max_bytes = 4, 4 * OVERHEAD + 1000
         self.memory = Memory(self.entries, self.max_bytes)
-        self.model: OrderedDict[str, tuple[Held, int]] = OrderedDict()
+        self.model: OrderedDict[str, tuple[ParsedEntry, int]] = OrderedDict()
         self.evicted = 0
 
     def taken(self) -> int:

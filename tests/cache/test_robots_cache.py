@@ -4,6 +4,8 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import warnings
 from collections import Counter
@@ -15,8 +17,11 @@ import pytest
 
 from manners import InvalidURL, Reason, Verdict
 from manners._portal import portal
-from manners.cache.robots import AT_A_TIME, AsyncRobotsCache, RobotsCache, Statistics
+from manners.cache.blocking import RobotsCache
+from manners.cache.flights import MAX_CONCURRENT
+from manners.cache.robots import AsyncRobotsCache, Statistics
 from manners.net.messages import Get, Response, Unreachable
+from manners.testing import Clock
 from manners.urls import origin
 from tests.cache.steps import BODY, DAY, DOWN, FILE, GONE, HOUR, SAME, START, TIMEOUT
 from tests.retrieval.scripted import Reply
@@ -28,17 +33,6 @@ AHEAD = 0.95 * DAY
 """A time at which a file of the start is fresh, and due to be refreshed."""
 STANDSTILL = 60
 """Seconds after which a test that stands still is ended; no promise depends on them."""
-
-
-class Clock:
-    """A clock that stands still until it is set."""
-
-    def __init__(self) -> None:
-        self.at = 0.0
-        """Seconds since the start."""
-
-    def __call__(self) -> float:
-        return START + self.at
 
 
 class Script:
@@ -86,12 +80,12 @@ class Bench:
     """A cache, its sender and its clock."""
 
     def __init__(self, *replies: Reply | Exception, **options: Any) -> None:
-        self.clock, self.script = Clock(), Script(*replies)
-        self.cache = AsyncRobotsCache(http=self.script, now=self.clock, **options)
+        self.clock, self.script = Clock(START), Script(*replies)
+        self.cache = AsyncRobotsCache(http=self.script, clock=self.clock, **options)
 
     async def check(self, url: str = CLOSED, at: float | None = None) -> Verdict:
         if at is not None:
-            self.clock.at = at
+            self.clock.now = START + at
         return await self.cache.check(url, "MyBot")
 
     async def reason(self, url: str = CLOSED, at: float | None = None) -> str:
@@ -153,7 +147,7 @@ async def test_a_verdict_tells_how_the_file_was_retrieved() -> None:
     assert str(fresh) == "disallowed: rule-matched, line 2: /a"
     stale = await bench.check(at=DAY + 1)
     assert str(stale) == (
-        "disallowed: stale-copy, line 2: /a; unreachable (timeout); copy of 24 h ago used"
+        "disallowed: stale-copy, line 2: /a; unreachable (timeout); used a copy from 1 d ago"
     )
     written = json.loads(json.dumps(stale.to_dict()))
     assert written["retrieval"]["hops"][0]["cause"] == "timeout"
@@ -257,16 +251,16 @@ async def test_an_unexpected_error_reaches_everybody_and_the_next_tries_again() 
 async def test_no_more_than_so_many_retrievals_at_a_time() -> None:
     """256 sites are asked at a time; the others wait, and lose no time by it."""
     bench = Bench(FILE, entries=1000)
-    sites = [f"https://{n}.example" for n in range(AT_A_TIME + 50)]
+    sites = [f"https://{n}.example" for n in range(MAX_CONCURRENT + 50)]
     gate = asyncio.Event()
     bench.script.gates = dict.fromkeys(sites, gate)
     all_of_them = asyncio.create_task(bench.cache.prefetch(sites))
     await turns()
-    assert len(bench.script.asked) == bench.script.most == AT_A_TIME == 256
+    assert len(bench.script.asked) == bench.script.most == MAX_CONCURRENT == 256
     gate.set()
     await all_of_them
     assert len(bench.script.asked) == len(sites)
-    assert bench.script.most == AT_A_TIME
+    assert bench.script.most == MAX_CONCURRENT
     assert {get.total for get in bench.script.asked} == {10.0}
 
 
@@ -410,7 +404,7 @@ async def test_offline_nothing_is_sent() -> None:
     bench.cache.offline = True
     assert await bench.reason(at=AHEAD) == "rule-matched"
     old = await bench.check(at=2 * DAY)
-    assert str(old).endswith("unreachable (offline); copy of 2 d ago used")
+    assert str(old).endswith("unreachable (offline); used a copy from 2 d ago")
     assert not old
     assert await bench.reason(OPEN) == "stale-copy"
     unknown = await bench.check(B + "/")
@@ -493,7 +487,7 @@ async def test_statistics_say_what_was_done() -> None:
 @pytest.mark.parametrize("reply", [FILE, GONE, DOWN])
 def test_a_question_is_counted_once(reply: Reply, options: dict[str, Any]) -> None:
     """Whatever is asked, and in whatever way, it is one hit or one miss."""
-    with RobotsCache(http=Script(reply), now=Clock(), **options) as cache:
+    with RobotsCache(http=Script(reply), clock=Clock(START), **options) as cache:
         cache.allowed(OPEN, "MyBot")
         cache.allowed(OPEN, "MyBot")
         cache.check(OPEN, "MyBot")
@@ -546,14 +540,14 @@ async def test_a_sender_is_closed_with_the_cache() -> None:
 
 def test_blocking_answers_are_the_same() -> None:
     """The blocking cache says what the async one says."""
-    clock = Clock()
-    with RobotsCache(http=Script(FILE, TIMEOUT), now=clock) as cache:
+    clock = Clock(START)
+    with RobotsCache(http=Script(FILE, TIMEOUT), clock=clock) as cache:
         assert str(cache.check(CLOSED, "MyBot")) == "disallowed: rule-matched, line 2: /a"
         assert (cache.allowed(OPEN, "MyBot"), cache.allowed(CLOSED, "MyBot")) == (True, False)
         assert cache.get(CLOSED).robots.body == BODY
-        clock.at = DAY + 3 * HOUR
+        clock.now = START + DAY + 3 * HOUR
         assert str(cache.check(OPEN, "MyBot")) == (
-            "allowed: stale-copy; unreachable (timeout); copy of 27 h ago used"
+            "allowed: stale-copy; unreachable (timeout); used a copy from 1 d 3 h ago"
         )
         assert not cache.allowed(CLOSED, "MyBot")
         assert cache.forget(A)
@@ -607,10 +601,10 @@ def test_threads_may_ask_while_others_make_room_and_forget() -> None:
 
 def test_a_blocking_question_ahead_of_time_refreshes_in_the_background() -> None:
     """What is in memory is answered on the calling thread, and refreshed by another."""
-    clock, script = Clock(), Script(FILE, Response(200))
-    with RobotsCache(http=script, now=clock) as cache:
+    clock, script = Clock(START), Script(FILE, Response(200))
+    with RobotsCache(http=script, clock=clock) as cache:
         cache.check(CLOSED, "MyBot")
-        clock.at = AHEAD
+        clock.now = START + AHEAD
         assert not cache.allowed(CLOSED, "MyBot")
         portal.run(turns())
         assert cache.allowed(CLOSED, "MyBot")
@@ -652,7 +646,7 @@ def test_a_blocking_question_inside_the_loop_is_refused() -> None:
 
     with (
         RobotsCache(http=Script(FILE)) as cache,
-        pytest.raises(RuntimeError, match="would wait for itself"),
+        pytest.raises(RuntimeError, match="would deadlock"),
     ):
         portal.run(ask())
 
@@ -682,7 +676,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no for
 def test_a_forked_child_goes_on_with_what_is_known() -> None:
     """A child has its parent's files, and can ask for others."""
     script = Script(FILE)
-    with RobotsCache(http=script, now=Clock()) as cache:
+    with RobotsCache(http=script, clock=Clock(START)) as cache:
         cache.check(CLOSED, "MyBot")
 
         def child() -> bool:
@@ -715,3 +709,24 @@ def test_a_forked_child_does_not_wait_for_its_parents_requests() -> None:
         portal.call(gate.set)
         assert question.result() is False
         assert len(script.asked) == 1
+
+
+def test_now_is_an_old_name_of_clock() -> None:
+    """It works, with a warning that says until when."""
+    with pytest.warns(DeprecationWarning, match=r"now= is now clock=, and works until 1\.0"):
+        cache = RobotsCache(http=Script(FILE), now=Clock(START))
+    with cache:
+        assert cache.get(A).outcome.at == START
+
+
+def test_a_store_needs_msgspec_and_a_cache_in_memory_does_not() -> None:
+    """Whoever has their own sender, and the engine alone, is told which extra is missing."""
+    script = (
+        "import sys; sys.modules['msgspec'] = None\n"
+        "from manners import MissingExtra, RobotsCache\n"
+        "RobotsCache(http=object())\n"
+        "try: RobotsCache(http=object(), store='cache.db')\n"
+        "except MissingExtra as error: print(error)"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout == "'aiohttp' needs 'msgspec': pip install 'manners[aiohttp]'\n"

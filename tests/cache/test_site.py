@@ -5,7 +5,7 @@ import json
 import pytest
 
 from manners import Reason, Verdict
-from manners.cache.site import Held, Site
+from manners.cache.site import ParsedEntry, Site
 from manners.net.messages import Response, Unreachable
 from manners.retrieval import profiles
 from manners.retrieval.outcome import Outcome
@@ -34,7 +34,7 @@ def site(
 ) -> Site:
     """The site after these replies, at a time (that of the last reply)."""
     entry = after(*steps, profile=profile)
-    held = Held(entry, dialects.get(dialect), profiles.get(profile))
+    held = ParsedEntry(entry, dialects.get(dialect), profiles.get(profile))
     return held.at(START + (steps[-1][0] if at is None else at))
 
 
@@ -69,9 +69,9 @@ STANDINGS: list[tuple[str, list[Step], float, str, bool, Reason, str]] = [
     ("rfc9309", [(0, Unreachable("refused address"))], 0, OPEN, False, Reason.UNREACHABLE,
      "disallowed: unreachable (refused address)"),
     ("rfc9309", OUTAGE, DAY + 3 * HOUR, CLOSED, False, Reason.STALE_COPY,
-     "disallowed: stale-copy, line 2: /a; unreachable (timeout); copy of 27 h ago used"),
+     "disallowed: stale-copy, line 2: /a; unreachable (timeout); used a copy from 1 d 3 h ago"),
     ("rfc9309", OUTAGE, DAY, OPEN, True, Reason.STALE_COPY,
-     "allowed: stale-copy; unreachable (timeout); copy of 24 h ago used"),
+     "allowed: stale-copy; unreachable (timeout); used a copy from 1 d ago"),
     ("rfc9309", OUTAGE, 30 * DAY + 1, OPEN, False, Reason.UNREACHABLE,
      "disallowed: unreachable (timeout)"),
     ("rfc9309", [(0, FILE), (DAY, GONE)], DAY, CLOSED, True, Reason.UNAVAILABLE,
@@ -80,9 +80,9 @@ STANDINGS: list[tuple[str, list[Step], float, str, bool, Reason, str]] = [
      Reason.UNREACHABLE, "disallowed: unreachable (503)"),
     ("google", OUTAGE, DAY, OPEN, False, Reason.UNREACHABLE, "disallowed: unreachable (timeout)"),
     ("google", OUTAGE, LATER, OPEN, True, Reason.STALE_COPY,
-     "allowed: stale-copy; unreachable (timeout); copy of 37 h ago used"),
+     "allowed: stale-copy; unreachable (timeout); used a copy from 1 d 13 h ago"),
     ("google", OUTAGE, LATER, CLOSED, False, Reason.STALE_COPY,
-     "disallowed: stale-copy, line 2: /a; unreachable (timeout); copy of 37 h ago used"),
+     "disallowed: stale-copy, line 2: /a; unreachable (timeout); used a copy from 1 d 13 h ago"),
     ("google", OUTAGE, 31 * DAY, OPEN, False, Reason.UNREACHABLE,
      "disallowed: unreachable (timeout)"),
     ("open", OUTAGE, DAY, CLOSED, True, Reason.UNREACHABLE, "allowed: unreachable (timeout)"),
@@ -163,7 +163,7 @@ def test_the_age_is_counted_from_the_last_answer(steps: list[Step], at: float, a
 def test_a_sites_standing_changes_by_itself() -> None:
     """One entry, asked at several times: Google's closing, its copy, its end."""
     entry = after(*OUTAGE, profile="google")
-    held = Held(entry, dialects.get("rfc9309"), profiles.get("google"))
+    held = ParsedEntry(entry, dialects.get("rfc9309"), profiles.get("google"))
     times = [DAY, DAY + 11 * HOUR, DAY + 13 * HOUR, 29 * DAY, 31 * DAY]
     reasons = [str(held.at(START + at).check(OPEN, "MyBot").reason) for at in times]
     assert reasons == ["unreachable", "unreachable", "stale-copy", "stale-copy", "unreachable"]

@@ -16,13 +16,16 @@ from typing import Any
 
 import pytest
 
-from manners.cache.backends import Backend, metadata, open_backend
-from manners.cache.backends.valkey import ValkeyBackend
-from manners.cache.robots import AsyncRobotsCache, RobotsCache
+from manners.cache.backends import CacheBackend, open_backend
+from manners.cache.backends.valkey import ValkeyCache
+from manners.cache.blocking import RobotsCache
+from manners.cache.encoding import metadata
+from manners.cache.robots import AsyncRobotsCache
 from manners.cache.tier import Tier
 from manners.errors import MissingExtra, StoreError
+from manners.testing import Clock
 from tests.cache.steps import BODY, FILE, START
-from tests.cache.test_robots_cache import CLOSED, OPEN, A, Clock, Script
+from tests.cache.test_robots_cache import CLOSED, OPEN, A, Script
 from tests.cache.test_tier import Watch, hear
 from tests.contracts.entries import ORIGINS, entry
 from tests.contracts.valkey import NO_SERVERS, Valkey
@@ -50,7 +53,7 @@ def server(valkey: Valkey) -> Valkey:
 
 def run(
     url: str,
-    work: Callable[[Backend], Coroutine[Any, Any, object]],
+    work: Callable[[CacheBackend], Coroutine[Any, Any, object]],
 ) -> None:
     """Do some work with a backend, which is closed behind it and leaves nothing open."""
 
@@ -65,13 +68,13 @@ def run(
     gc.collect()  # a connection that was left open would be a warning
 
 
-async def save(backend: Backend) -> None:
+async def save(backend: CacheBackend) -> None:
     await backend.save(entry(A, body=BODY))
 
 
 def verdicts(url: str | None) -> list[str]:
     """What is answered with a server, or without one."""
-    with RobotsCache(http=Script(FILE), now=Clock(), store=url) as cache:
+    with RobotsCache(http=Script(FILE), clock=Clock(START), store=url) as cache:
         urls = (CLOSED, OPEN, "https://z.example/a")
         return [str(cache.check(each, "MyBot")) for each in urls]
 
@@ -89,7 +92,7 @@ def unchanged(url: str, caplog: pytest.LogCaptureFixture) -> str:
     assert time.monotonic() - began < BOUND
     gc.collect()
     assert len(said(caplog)) == 1
-    assert "left alone for 5 s" in said(caplog)[0]
+    assert "not used for 5 s" in said(caplog)[0]
     return said(caplog)[0]
 
 
@@ -120,7 +123,7 @@ def test_other_peoples_keys_are_left_alone(server: Valkey) -> None:
     for name in ("mine", "manners", "manners:other", "xmanners:robots:https://x.example"):
         server.command("SET", name, "1")
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: CacheBackend) -> None:
         await save(backend)
         assert [each.origin async for each in backend.entries()] == [A]
         assert await backend.forget(A)
@@ -133,7 +136,7 @@ def test_a_prefix_of_ones_own_keeps_fleets_apart(server: Valkey) -> None:
     """Two prefixes on one server are two caches."""
 
     async def test() -> None:
-        one, other = ValkeyBackend(server.url, "one:"), ValkeyBackend(server.url, "other:")
+        one, other = ValkeyCache(server.url, "one:"), ValkeyCache(server.url, "other:")
         await one.save(entry(A))
         assert await other.load(A) is None
         assert [each async for each in other.entries()] == []
@@ -155,7 +158,7 @@ def test_both_schemes_are_the_same_place(server: Valkey, scheme: str) -> None:
     """`redis://` and `valkey://` lead to the same entries."""
     run(server.url, save)
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: CacheBackend) -> None:
         assert await backend.load(A) == entry(A, body=BODY)
 
     run(f"{scheme}://127.0.0.1:{server.port}/0", test)
@@ -164,7 +167,7 @@ def test_both_schemes_are_the_same_place(server: Valkey, scheme: str) -> None:
 def test_a_script_that_the_server_forgot_is_sent_again(server: Valkey) -> None:
     """A server that was restarted or flushed knows no scripts."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: CacheBackend) -> None:
         for number in range(3):
             server.command("SCRIPT", "FLUSH")
             await backend.save(entry(A, START + number))
@@ -213,7 +216,7 @@ def test_a_hash_of_somebody_else_is_nothing(server: Valkey) -> None:
     """A hash without any field of ours holds no entry."""
     server.command("HSET", KEY, "x", "1")
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: CacheBackend) -> None:
         assert await backend.load(A) is None
 
     run(server.url, test)
@@ -224,7 +227,7 @@ def test_a_time_that_is_none_does_not_stop_a_save(server: Valkey) -> None:
     server.command("HSET", KEY, "at", "rubbish", "metadata", "x", "body", "y")
     run(server.url, save)
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: CacheBackend) -> None:
         assert await backend.load(A) == entry(A, body=BODY)
 
     run(server.url, test)
@@ -252,19 +255,20 @@ def test_a_wrong_password_changes_no_verdict(
             caplog.clear()
             warning = unchanged(f"valkey://{user}127.0.0.1:{server.port}/0", caplog)
             assert "wrong-one" not in warning
-            wants = "it wants a password: valkey://:password@host:port/database"
+            wants = "password required: use valkey://:password@host:port/database"
             assert (wants in warning) == (not user)
         url = f"valkey://:right-one@127.0.0.1:{server.port}/0"
         caplog.clear()
         assert verdicts(url) == verdicts(None)
         assert said(caplog) == []
 
-        async def test(backend: Backend) -> None:
+        async def test(backend: CacheBackend) -> None:
             assert await backend.load(A) is not None
 
         run(url, test)
 
 
+@pytest.mark.impatient
 @pytest.mark.parametrize("scheme", ["valkeys", "rediss"])
 def test_tls_to_a_plain_port_changes_no_verdict(
     server: Valkey, scheme: str, caplog: pytest.LogCaptureFixture
@@ -303,6 +307,7 @@ def test_a_server_without_memory_changes_no_verdict(
         assert "maxmemory" in unchanged(server.url, caplog)
 
 
+@pytest.mark.impatient
 def test_a_server_that_stands_still_costs_250_ms(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -313,12 +318,13 @@ def test_a_server_that_stands_still_costs_250_ms(
         unchanged(server.url, caplog)
         server.go_on()
 
-        async def test(backend: Backend) -> None:
+        async def test(backend: CacheBackend) -> None:
             assert await backend.load(A) == entry(A, body=BODY)
 
         run(server.url, test)
 
 
+@pytest.mark.impatient
 def test_a_late_answer_is_nobodys(tmp_path: Path) -> None:
     """After a server stood still, each question has its own answer."""
 
@@ -350,7 +356,7 @@ def test_a_server_may_be_killed_and_come_back(tmp_path: Path) -> None:
 
     async def test() -> None:
         watch, reports, script = Watch(), list[str](), Script(FILE)
-        cache = AsyncRobotsCache(http=script, now=Clock(), store=server.url)
+        cache = AsyncRobotsCache(http=script, clock=Clock(START), store=server.url)
         cache._store = Tier(open_backend(server.url), reports.append, watch)  # a clock of ours
         for step, is_up in enumerate((True, False, True, True, False, False, True)):
             server.kill()
@@ -359,7 +365,7 @@ def test_a_server_may_be_killed_and_come_back(tmp_path: Path) -> None:
             watch.at += 5.0
             for number in range(5):
                 assert not await cache.allowed(f"https://{step}-{number}.example/a", "MyBot")
-            await asyncio.gather(*cache._saves)
+            await asyncio.gather(*cache._flights.saves)
             if is_up:
                 assert server.command("DBSIZE") == b":5\r\n"
         assert len(reports) == 3

@@ -1,8 +1,12 @@
 """Commands that run in the process of the test, in a folder of their own, and what they leave."""
 
 import json
-from collections.abc import Callable
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +14,7 @@ import pytest
 
 from manners.cli import main
 
-AT_ONCE = {"DELAY_LEAST": "0", "DELAY_MOST": "0", "ADAPTIVE_FACTOR": "0", "ALLOW_PRIVATE": "true"}
+AT_ONCE = {"MIN_DELAY": "0", "MAX_DELAY": "0", "ADAPTIVE_FACTOR": "0", "ALLOW_PRIVATE": "true"}
 """Settings by which nothing is waited for that no robots.txt asks for."""
 
 
@@ -36,6 +40,27 @@ class Ran:
         return [json.loads(line) for line in self.lines]
 
 
+@dataclass(frozen=True)
+class RanRaw:
+    """The same, for a command whose output may be no text."""
+
+    code: int
+    raw: bytes
+    err: str
+
+    @property
+    def out(self) -> str:
+        return self.raw.decode()
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
+
+    @property
+    def objects(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
 Run = Callable[..., Ran]
 
 
@@ -58,3 +83,49 @@ def settle(monkeypatch: pytest.MonkeyPatch, folder: Path, **settings: str) -> No
     for name, value in settings.items():
         monkeypatch.setenv(f"MANNERS_{name}", value)
     monkeypatch.chdir(folder)
+
+
+def shown_on_terminal(controller: int) -> str:
+    """What a terminal shows until its other end is closed; it is closed behind it."""
+    shown = b""
+    try:
+        while chunk := os.read(controller, 65_536):
+            shown += chunk
+    except OSError:  # Linux reports the closed end so
+        pass
+    os.close(controller)
+    return shown.decode().replace("\r\n", "\n")
+
+
+class PlainSite(BaseHTTPRequestHandler):
+    """A handler of the standard library's server that logs nothing."""
+
+    def visit(self) -> None:
+        """Answer a request."""
+        raise NotImplementedError
+
+    def do_GET(self) -> None:
+        self.visit()
+
+    def answer(self, status: int, body: bytes, *headers: tuple[str, str]) -> None:
+        """Reply to the request."""
+        self.send_response(status)
+        for name, value in (("Content-Length", str(len(body))), *headers):
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@contextmanager
+def serving(handler: type[PlainSite]) -> Iterator[ThreadingHTTPServer]:
+    """One server for all addresses of loopback."""
+    server = ThreadingHTTPServer(("0.0.0.0", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()

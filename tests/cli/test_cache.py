@@ -5,13 +5,11 @@ import json
 import queue
 import re
 import sqlite3
-import threading
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,36 +17,28 @@ from manners.cache.backends import open_backend
 from manners.cache.entry import Entry
 from manners.cli import main
 from manners.retrieval.outcome import Availability
+from tests.cli.running import PlainSite, serving
 from tests.contracts.entries import entry
 from tests.contracts.valkey import Valkey
 
 ROBOTS = b"User-agent: *\nDisallow: /private/\n"
 
 
-class Site(BaseHTTPRequestHandler):
+class Site(PlainSite):
     """A site for each address of loopback, which notes who came."""
 
     asked: "queue.Queue[str]"
 
-    def do_GET(self) -> None:
+    def visit(self) -> None:
         self.asked.put(self.headers["Host"].partition(":")[0])
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(ROBOTS)))
-        self.end_headers()
-        self.wfile.write(ROBOTS)
-
-    def log_message(self, *_: Any) -> None:
-        pass
+        self.answer(200, ROBOTS)
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ThreadingHTTPServer]:
     Site.asked = queue.Queue()
-    made = ThreadingHTTPServer(("0.0.0.0", 0), Site)
-    threading.Thread(target=made.serve_forever, daemon=True).start()
-    yield made
-    made.shutdown()
-    made.server_close()
+    with serving(Site) as server:
+        yield server
 
 
 @pytest.fixture
@@ -166,7 +156,7 @@ def test_a_cache_that_fails_is_a_warning(
     plain = run(capsys, "check", "--allow-private", url)
     code, out, err = run(capsys, "check", "--allow-private", "--cache", place, url)
     assert (code, out) == plain[:2]
-    assert err.startswith("manners: WARNING: the cache does not answer, and is left alone for 5 s")
+    assert err.startswith("manners: WARNING: cache failed, not used for 5 s")
     assert err.count("\n") == 1
 
 
@@ -175,7 +165,9 @@ def test_a_cache_that_is_none_is_a_usage_error(capsys: pytest.CaptureFixture[str
     for command in (["check", "http://127.0.0.1/"], ["cache", "list"]):
         code, out, err = run(capsys, *command, "--cache", "nosuch://place")
         assert (code, out) == (2, "")
-        assert err.startswith("manners: no cache 'nosuch'; there are: redis, rediss, sqlite,")
+        assert err.startswith(
+            "manners: unknown cache 'nosuch'; choose from: redis, rediss, sqlite,"
+        )
 
 
 def test_a_file_at_hand_needs_no_cache(capsys: pytest.CaptureFixture[str]) -> None:
@@ -272,7 +264,7 @@ def test_show_of_a_site_that_is_not_kept(capsys: pytest.CaptureFixture[str]) -> 
     """Exit code 1, and a warning that names the site."""
     keep("cache.db", entry("https://a.example"))
     found = run(capsys, "cache", "show", "--cache", "cache.db", "http://a.example/")
-    assert found == (1, "", "manners: warning: nothing is kept of http://a.example\n")
+    assert found == (1, "", "manners: warning: not cached: http://a.example\n")
 
 
 def test_forget_drops_sites(capsys: pytest.CaptureFixture[str]) -> None:
@@ -323,12 +315,12 @@ def test_hostile_text_is_shown_and_not_sent(capsys: pytest.CaptureFixture[str]) 
         ("missing/cache.db", "there is no cache at"),
         ("sqlite:///missing.db", "there is no cache at"),
         ("folder", "'folder': cannot be opened: unable to open database file"),
-        ("text", "'text': not a database that can be used: file is not a database"),
-        ("foreign.db", "'foreign.db': a database that was made for something else"),
+        ("text", "'text': not a usable database: file is not a database"),
+        ("foreign.db", "'foreign.db': a database of another application"),
         ("valkey://:secret@127.0.0.1:1/", "'valkey://127.0.0.1:1/': Error 111 connecting"),
-        ("valkey://127.0.0.1:port/", "'valkey://…': not a URL of a server"),
-        ("valkey://:secret@127.0.0.1/x", "'valkey://…': its database is not a number"),
-        ("valkey://127.0.0.1/0?foo=9", "'valkey://…': has an option that there is not"),
+        ("valkey://127.0.0.1:port/", "'valkey://…': invalid server URL"),
+        ("valkey://:secret@127.0.0.1/x", "'valkey://…': the database is not a number"),
+        ("valkey://127.0.0.1/0?foo=9", "'valkey://…': unknown URL option"),
     ],
 )
 def test_bad_places_are_one_line(
@@ -351,7 +343,7 @@ def test_without_a_place_the_option_is_named(capsys: pytest.CaptureFixture[str])
     """Who has named no cache is told how."""
     code, out, err = run(capsys, "cache", "list")
     assert (code, out) == (2, "")
-    assert err == "manners: no cache is named; add --cache FILE, or --cache valkey://…\n"
+    assert err == "manners: no cache was given; add --cache FILE, or --cache valkey://…\n"
 
 
 @pytest.mark.parametrize("words", [["show"], ["forget"], ["show", "nonsense"], ["forget", "/a"]])

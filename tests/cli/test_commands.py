@@ -10,16 +10,17 @@ import shlex
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import pytest
 
 import manners
 from manners.cli import main
+from tests.cli import running
+from tests.test_values import FIELDS
 
 SAMPLE = """\
 # a sample
@@ -33,41 +34,18 @@ Disallow: /
 
 DIALECTS = ["rfc9309", "google", "specificity", "robotrules", "scanner", "audit"]
 
-KEYS = {
-    "allowed",
-    "reason",
-    "rule",
-    "line",
-    "line_text",
-    "agent",
-    "specificity",
-    "crawl_delay",
-    "url",
-    "path",
-    "dialect",
-    "truncated",
-    "retrieval",
-}
+KEYS = set(FIELDS["Verdict"])
 
 HOSTILE = "\x1b]0;x\x07\x9b31m\x85\u202e"
 """Sets a terminal's title, starts a colour by a C1 control, breaks the line, turns text around."""
 
 
-@dataclass(frozen=True)
-class Ran:
-    """What one run of the command left behind."""
-
-    code: int
-    out: str
-    err: str
+class Ran(running.Ran):
+    """What one run of the command left behind; only a line feed ends a line."""
 
     @property
     def lines(self) -> list[str]:
         return self.out.split("\n")[:-1] if self.out else []
-
-    @property
-    def records(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.lines]
 
 
 Run = Callable[..., Ran]
@@ -200,8 +178,8 @@ def test_any_string_is_a_url(run: Run, sample: Path) -> None:
     """With a file at hand nothing has to be fetched, so nothing is an invalid URL."""
     strings = ["", "/", "http://[", "http://a:99999/private/", "mailto:x", "a b", "%", "::", "\\"]
     ran = run("check", "--robots", sample, "--agent", "MyBot", "--json", *strings)
-    assert [record["url"] for record in ran.records] == strings
-    assert [record["path"] for record in ran.records if not record["allowed"]] == ["/private/"]
+    assert [record["url"] for record in ran.objects] == strings
+    assert [record["path"] for record in ran.objects if not record["allowed"]] == ["/private/"]
 
 
 def test_long_urls_are_not_wrapped(run: Run, sample: Path) -> None:
@@ -239,7 +217,7 @@ def test_check_in_a_dialect(run: Run, sample: Path, dialect: str, allowed: bool)
         "/private/open",
     )
     assert ran.code == (0 if allowed else 1)
-    (record,) = ran.records
+    (record,) = ran.objects
     assert (record["allowed"], record["dialect"]) == (allowed, dialect)
 
 
@@ -314,9 +292,9 @@ def test_json(run: Run, sample: Path) -> None:
     robots = manners.parse(SAMPLE)
     expected = [robots.check(url, agent="MyBot").to_dict() for url in urls]
     assert ran.code == 1
-    assert ran.records == json.loads(json.dumps(expected))
-    assert [set(record) for record in ran.records] == [KEYS] * 3
-    assert [record["line"] for record in ran.records] == [3, 4, 0]
+    assert ran.objects == json.loads(json.dumps(expected))
+    assert [set(record) for record in ran.objects] == [KEYS] * 3
+    assert [record["line"] for record in ran.objects] == [3, 4, 0]
 
 
 def test_json_of_several_agents(run: Run, sample: Path) -> None:
@@ -327,7 +305,7 @@ def test_json_of_several_agents(run: Run, sample: Path) -> None:
     )
     robots = manners.parse(SAMPLE)
     expected = [robots.check(url, agent=agent).to_dict() for url in urls for agent in agents]
-    assert ran.records == json.loads(json.dumps(expected))
+    assert ran.objects == json.loads(json.dumps(expected))
 
 
 # check: where the URLs and the file come from
@@ -341,7 +319,7 @@ def test_urls_from_standard_input(run: Run, sample: Path, arguments: list[str]) 
         stdin="/a\n\n/private/x\r\n   \nhttps://example.com/b",
     )
     assert ran.code == 1
-    assert [record["url"] for record in ran.records] == [
+    assert [record["url"] for record in ran.objects] == [
         "/a",
         "/private/x",
         "https://example.com/b",
@@ -354,7 +332,7 @@ def test_urls_from_a_file(run: Run, sample: Path, tmp_path: Path) -> None:
     listed.write_bytes(b"/a\n\r\n/private/x\r\n/b\n")
     ran = run("check", "--robots", sample, "--agent", "MyBot", "--json", "--urls", listed)
     assert ran.code == 1
-    assert [record["url"] for record in ran.records] == ["/a", "/private/x", "/b"]
+    assert [record["url"] for record in ran.objects] == ["/a", "/private/x", "/b"]
 
 
 def test_no_urls_at_all(run: Run, sample: Path) -> None:
@@ -367,7 +345,7 @@ def test_urls_end_at_line_endings_only(run: Run, sample: Path) -> None:
     """Characters that other software takes for a line ending are part of the URL."""
     url = "/a\x0bb\x0cc\x1cd\x85e\u2028f"
     ran = run("check", "--robots", sample, "--json", stdin=f"{url}\n")
-    assert [record["url"] for record in ran.records] == [url]
+    assert [record["url"] for record in ran.objects] == [url]
 
 
 def test_a_file_from_standard_input(run: Run) -> None:
@@ -387,7 +365,7 @@ def test_an_empty_file_allows(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "robots.txt"
     path.write_bytes(b"")
     ran = run("check", "--robots", path, "--json", "/a")
-    assert (ran.code, ran.records[0]["reason"]) == (0, "no-group")
+    assert (ran.code, ran.objects[0]["reason"]) == (0, "no-group")
 
 
 def test_an_empty_file_from_standard_input_allows(run: Run) -> None:
@@ -401,7 +379,7 @@ def test_a_file_that_is_not_utf8(run: Run, tmp_path: Path) -> None:
     path.write_bytes(b"User-agent: *\nDisallow: /caf\xe9\nDisallow: /x\xff\xfe\x00\n")
     ran = run("check", "--robots", path, "--json", "/caf%E9", "/caf%C3%A9")
     assert ran.code == 1
-    assert [record["allowed"] for record in ran.records] == [False, True]
+    assert [record["allowed"] for record in ran.objects] == [False, True]
     assert run("check", "--robots", path, "/caf%E9").code == 1
     assert run("explain", "/caf%E9", "--robots", path).code == 1
 
@@ -413,7 +391,7 @@ def test_a_million_characters_of_url(run: Run, sample: Path) -> None:
     for ran in (run(*arguments, url), run(*arguments, stdin=f"{url}\n")):
         assert (ran.code, len(ran.lines)) == (1, 1)
         assert "disallowed" in answers(ran.out)
-    assert run(*arguments, "--json", url).records[0]["url"] == url
+    assert run(*arguments, "--json", url).objects[0]["url"] == url
 
 
 # Usage errors
@@ -530,8 +508,8 @@ def test_hostile_text_keeps_one_line_each(run: Run, hostile: Path) -> None:
 def test_json_carries_hostile_text(run: Run, hostile: Path) -> None:
     """What is escaped in JSON comes back whole."""
     ran = run("check", "--robots", hostile, "--json", f"/a{HOSTILE}", "/a\n\u2028b")
-    assert [record["url"] for record in ran.records] == [f"/a{HOSTILE}", "/a\n\u2028b"]
-    assert ran.records[0]["line_text"] == f"Disallow: /a # {HOSTILE}"
+    assert [record["url"] for record in ran.objects] == [f"/a{HOSTILE}", "/a\n\u2028b"]
+    assert ran.objects[0]["line_text"] == f"Disallow: /a # {HOSTILE}"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
@@ -549,22 +527,11 @@ def test_a_terminal_gets_no_foreign_escape_sequence(hostile: Path, command: str)
         env={**os.environ, "TERM": "xterm-256color"},
     ) as process:
         os.close(terminal)
-        shown = b"".join(read_terminal(controller))
+        shown = running.shown_on_terminal(controller)
         assert process.wait(timeout=60) == 1
-    text = re.sub(r"\x1b\[[0-9;]*m", "", shown.decode().replace("\r\n", "\n"))
+    text = re.sub(r"\x1b\[[0-9;]*m", "", shown)
     assert "/a" in text
     assert_nothing_raw(text)
-
-
-def read_terminal(controller: int) -> Iterator[bytes]:
-    """What arrives at a pseudo-terminal until its other end is closed."""
-    try:
-        while chunk := os.read(controller, 65_536):
-            yield chunk
-    except OSError:  # Linux reports the closed end so
-        pass
-    finally:
-        os.close(controller)
 
 
 # explain
@@ -696,7 +663,7 @@ def test_dialects_as_json(run: Run) -> None:
     try:
         table = json.loads(ran.out)
     except ValueError:
-        table = ran.records
+        table = ran.objects
     names = [row["name"] for row in table] if isinstance(table, list) else list(table)
     assert sorted(names) == sorted(DIALECTS)
 

@@ -14,10 +14,11 @@ import pytest
 
 from manners.cli import main
 from manners.cli.commands.demo import run
-from manners.crawler.demo_site import CASES, LIBRARY, ROBOTS, SETTINGS, SHOP, DemoSite
+from manners.demo.cases import CASES
+from manners.demo.site import LIBRARY, ROBOTS, SETTINGS, SHOP, DemoSite
 
 ALL = [*(case.name for case in CASES), "evidence", "replay"]
-QUICK = SETTINGS.but(delay_least=0.02, delay_most=0.05)
+QUICK = SETTINGS.but(min_delay=0.02, max_delay=0.05)
 
 
 @contextmanager
@@ -60,10 +61,10 @@ def test_everything_comes_out_as_it_should_and_is_told(
     """Each case by its name and its sentence, without colours where nobody looks."""
     _, (code, out, err) = kept
     assert (code, err) == (0, "")
-    assert f"All {len(ALL)} cases came out as they should." in out
+    assert f"All {len(ALL)} cases came out as expected." in out
     assert [name for name in ALL if f"\nok  {name}  " not in out] == []
     for case in CASES:
-        assert out.count(case.says) == (2 if case.at else 1), case.name
+        assert out.count(case.explanation) == (2 if case.at else 1), case.name
     assert "\x1b" not in out
 
 
@@ -128,7 +129,7 @@ def test_json_has_the_outcome_of_each_case(tmp_path: Path) -> None:
     (plans,) = found[ALL.index("disallowed")]["urls"]
     assert plans["url"].endswith("/private/plans")
     assert plans["expected"] == plans["happened"] == "line 2: Disallow: /private/"
-    assert found[ALL.index("429")]["measured"].startswith("left alone for ")
+    assert found[ALL.index("429")]["measured"].startswith("no request for ")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -163,7 +164,7 @@ def test_what_comes_out_otherwise_is_told(
     assert run(DemoSite(robots), QUICK.but(store=str(tmp_path / "demo.db"))) == 1
     out = capsys.readouterr().out
     assert [each for each in ALL if f"\nNO  {each}  " in out] == wrong
-    said = f"{len(wrong)} of {len(ALL)} cases did not come out as they should"
+    said = f"{len(wrong)} of {len(ALL)} cases did not come out as expected"
     assert f"{said}: {'; '.join(wrong)}\n" in out
 
 

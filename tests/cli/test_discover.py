@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 
-from manners.crawler.found import FoundUrls
+from manners.crawler.inventory import FoundUrls
 from manners.evidence.store import EvidenceStore
 from manners.identity import default_user_agent
-from tests.cli.running import AT_ONCE, Run, runner, settle
+from tests.cli.running import Run, runner, shown_on_terminal
 from tests.faults.server import Call, Handler, Site, by_address, by_path, in_thread, page
+
+pytestmark = pytest.mark.usefixtures("quick")
 
 SHOP, GONE, SILENT, DEFERRED, HOSTILE, EMPTY, SLOW, DEEP = (
     f"127.0.3.{last}" for last in range(1, 9)
@@ -128,18 +130,6 @@ def server() -> Iterator[Site]:
 
 
 @pytest.fixture
-def site(server: Site) -> Site:
-    server.log.clear()
-    return server
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing is waited for that no robots.txt asks for, in an empty folder."""
-    settle(monkeypatch, tmp_path, **AT_ONCE)
-
-
-@pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Run the command in this process."""
 
@@ -165,7 +155,7 @@ def test_the_example_of_seed_002(run: Run, site: Site) -> None:
         "sitemaps",
         f"  {base}/sitemap.xml  200, 4 entries, urlset",
         "",
-        "not to be fetched",
+        "blocked",
         "        1  line 2: Disallow: /admin",
         "        1  line 3: Disallow: /api",
         "",
@@ -213,7 +203,7 @@ def test_both_sources(run: Run, site: Site) -> None:
         "pages",
         f"  {base}/  200, 5 links",
         "",
-        "not to be fetched",
+        "blocked",
         "        1  line 2: Disallow: /cart",
         "        1  nofollow: rel=nofollow",
         "        1  other-host: other.example",
@@ -332,7 +322,7 @@ def test_pages_whose_links_are_read_are_limited(run: Run, site: Site) -> None:
     Path("manners.toml").write_text("max_pages = 3\n")
     ran = run("--source", "links", "--depth", "100", site.url(DEEP, "/0"))
     assert paths(site) == ["/robots.txt", "/0", "/1", "/2"]
-    assert ran.lines[-3].startswith("there is more than was looked at: see max_found")
+    assert ran.lines[-3].startswith("there is more than was looked at: see max_discovered")
     assert ran.lines[-8:-3] == [
         "4 URLs to fetch",
         *(f"  {site.url(DEEP, f'/{n}')}" for n in range(4)),
@@ -382,18 +372,18 @@ def test_a_host_that_is_to_be_left_alone(run: Run, site: Site) -> None:
     """It is said until when, and what is known counts."""
     ran = run(site.url(DEFERRED))
     assert ran.code == 0
-    assert re.search(r"pages\n  \S+  127\.0\.3\.4 is not to be asked before 20.* UTC\n", ran.out)
+    assert re.search(r"pages\n  \S+  127\.0\.3\.4 is deferred until 20.* UTC\n", ran.out)
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--source", "map"], "there are: 'auto', 'sitemap', 'links'"),
+        (["--source", "map"], "choose from 'auto', 'sitemap', 'links'"),
         (["--urls", "--json"], "--urls and --json contradict each other"),
         (["--max-urls", "0"], "max_urls"),
-        (["--depth", "0"], "'--depth'"),
+        (["--depth", "0"], "--depth: link_depth: must be at least 1"),
         (["--exclude", "re:("], "exclude"),
-        (["--timeout", "0"], "--timeout is a number of seconds above 0"),
+        (["--timeout", "0"], "--timeout: page_total_timeout: must be above 0"),
         (["--store", "no/folder.db"], "no/folder.db"),
         (["--store", "mysql://x/y"], "not a store"),
     ],
@@ -455,28 +445,19 @@ def test_progress_is_shown_on_a_terminal_only(site: Site, is_terminal: bool) -> 
     ours, theirs = pty.openpty() if is_terminal else os.pipe()
     with start(site.url(SHOP), stdout=subprocess.PIPE, stderr=theirs) as process:
         os.close(theirs)
-        shown = b""
-        while True:
-            try:
-                piece = os.read(ours, 10_000)
-            except OSError:  # the other end of a terminal is gone
-                break
-            if not piece:
-                break
-            shown += piece
+        shown = shown_on_terminal(ours)
         out = process.communicate(timeout=30)[0]
         assert process.returncode == 0
-    os.close(ours)
     assert b"7 URLs to fetch" in out
     if is_terminal:
-        assert b"6 URLs found, 1 sitemap read" in shown
-        assert shown.endswith(b"\r\x1b[2K")
+        assert "6 URLs found, 1 sitemap read" in shown
+        assert shown.endswith("\r\x1b[2K")
     else:
-        assert shown == b""
+        assert shown == ""
 
 
 def test_an_interruption_keeps_what_was_found(site: Site, tmp_path: Path) -> None:
-    """The exit code is 130, nothing is printed, and the store has what was known by then."""
+    """The exit code is 130; what was found so far is printed, and the store has it."""
     with start(site.url(SLOW), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         waited = threading.Event()
         while "/two.xml" not in paths(site):
@@ -485,7 +466,12 @@ def test_an_interruption_keeps_what_was_found(site: Site, tmp_path: Path) -> Non
         waited.wait(0.2)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
-        assert (process.returncode, out, err) == (130, b"", b"")
+        assert process.returncode == 130
+    assert err.decode() == "manners: interrupted: this is what was found so far\n"
+    assert [line.rpartition("/")[2] for line in out.decode().splitlines() if "  http" in line] == [
+        "one.txt  200, 2 entries, text", "", "a", "b",
+    ]  # fmt: skip
+    assert "3 URLs to fetch" in out.decode()
     with FoundUrls(tmp_path / "manners.db") as found:
         kept = [each.url.rpartition("/")[2] for each in found.read(found.latest())]
     assert kept == ["", "a", "b"]

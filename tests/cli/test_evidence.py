@@ -3,7 +3,6 @@
 import csv
 import hashlib
 import io
-import json
 import os
 import pty
 import re
@@ -13,23 +12,23 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from manners.cache.entry import Entry
-from manners.cache.site import Held, Site
+from manners.cache.site import ParsedEntry, Site
 from manners.cli import main
 from manners.evidence.record import Clerk, Draft, engine
 from manners.evidence.store import EvidenceStore
-from manners.exclusions import Exclusions, Rulings
+from manners.exclusions import Exclusions, Overrides
 from manners.retrieval import profiles
-from manners.retrieval.outcome import Availability, Hop, Outcome
+from manners.retrieval.outcome import Availability, Outcome, RobotsHop
 from manners.robots import dialects
 from manners.urls import origin, robots_url
-from tests.cli.running import settle
+from tests.cli.running import RanRaw as Ran
+from tests.cli.running import settle, shown_on_terminal
 from tests.contracts.postgres import Postgres
 
 ROBOTS = b"# ours\nUser-agent: *\nDisallow: /private/\nAllow: /private/press/\nCrawl-delay: 2\n"
@@ -46,11 +45,11 @@ def site(url: str, body: bytes | None = ROBOTS, at: float = START) -> Site:
         found,
         "200" if body is not None else "timeout",
         url=where,
-        hops=(Hop(where, 200 if body is not None else None),),
+        hops=(RobotsHop(where, 200 if body is not None else None),),
         at=at,
     )
     entry = Entry(origin(url), body, "", outcome, at, at, at + 86_400.0)
-    return Held(entry, dialects.get("rfc9309"), profiles.get("rfc9309")).at(at)
+    return ParsedEntry(entry, dialects.get("rfc9309"), profiles.get("rfc9309")).at(at)
 
 
 def draft(
@@ -58,7 +57,7 @@ def draft(
 ) -> Draft:
     """The record of a decision, as the client writes it."""
     clerk = Clerk(agent, profiles.get("rfc9309"), "rfc9309", by or engine())
-    ruled = Rulings(Exclusions(["/admin"]), lambda _: True).check(url)
+    ruled = Overrides(Exclusions(["/admin"]), lambda _: True).check(url)
     if ruled is not None:
         return clerk.draft(url, ruled, None, at)
     known = site(url, body)
@@ -78,27 +77,6 @@ FIVE = [
     draft("https://c.example/x", START + 2 * 86_400, body=None),
     draft("https://a.example/private/press/1", START + 3 * 86_400, agent="Other/2.0"),
 ]
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What one run of the command left behind."""
-
-    code: int
-    raw: bytes
-    err: str
-
-    @property
-    def out(self) -> str:
-        return self.raw.decode()
-
-    @property
-    def lines(self) -> list[str]:
-        return self.out.splitlines()
-
-    @property
-    def objects(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.lines]
 
 
 Run = Callable[..., Ran]
@@ -220,7 +198,10 @@ def test_filters(run: Run, filters: list[str], numbers: list[int]) -> None:
         (["--since", "yesterday"], "--since is a date, or a date and a time"),
         (["--until", "2027-02-30"], "--until is a date"),
         (["--until", HOSTILE], "--until is a date"),
-        (["--type", "allowed"], "no type 'allowed'; there are: robots_allowed, blocked_by_robots"),
+        (
+            ["--type", "allowed"],
+            "unknown type 'allowed'; choose from: robots_allowed, blocked_by_robots",
+        ),
         (["--host", "a b"], "'http://a b/': "),
         (["--nonsense"], "No such option: --nonsense"),
     ],
@@ -239,7 +220,7 @@ def test_the_latest_fifty_unless_somebody_asks_for_more(run: Run) -> None:
     keep(*(draft(f"https://a.example/{number}", START + number) for number in range(60)))
     ran = run("list")
     assert [int(line.split()[0]) for line in ran.lines] == list(range(11, 61))
-    assert ran.err == "the latest 50 of 60 records; --all lists every one\n"
+    assert ran.err == "the latest 50 of 60 records; --all lists all\n"
     assert len(run("list", "--all").lines) == 60
     assert [int(line.split()[0]) for line in run("list", "--last", "2").lines] == [59, 60]
     ran = run("list", "--json")
@@ -279,7 +260,7 @@ def test_everything_about_one_record(run: Run) -> None:
         "              4  Allow: /private/press/",
         "              5  Crawl-delay: 2",
         "              6",
-        "  replay    comes out the same",
+        "  replay    same decision",
         f"  previous  {record.previous}",
         f"  hash      {record.hash}",
     ]
@@ -294,7 +275,7 @@ def test_records_without_a_line(run: Run, number: int, because: str) -> None:
     """What decided is said, and there is no line to show."""
     ran = run("show", str(number))
     assert f"  because   {because}" in ran.lines
-    assert "  replay    comes out the same" in ran.lines
+    assert "  replay    same decision" in ran.lines
     assert not [line for line in ran.lines if ">" in line]
 
 
@@ -321,7 +302,7 @@ def test_the_robots_txt_of_a_record(run: Run) -> None:
     assert (ran.code, ran.raw, ran.err) == (0, ROBOTS, "")
     ran = run("show", "4", "--robots")
     assert (ran.code, ran.raw) == (1, b"")
-    assert ran.err == "manners: warning: record 4 rests on no robots.txt: unreachable (timeout)\n"
+    assert ran.err == "manners: warning: no robots.txt decided record 4: unreachable (timeout)\n"
     assert run("show", "2", "--robots", "--json").code == 2
 
 
@@ -341,8 +322,8 @@ def test_a_record_that_was_changed_is_shown_as_such(run: Run) -> None:
     change("UPDATE evidence SET metadata = replace(metadata, '/private/x', '/public') WHERE id = 2")
     ran = run("show", "2")
     assert ran.code == 0
-    assert "  replay    was disallowed, and is allowed" in ran.lines
-    assert ran.lines[-1].endswith(", which is not that of this record")
+    assert "  replay    was disallowed, now allowed" in ran.lines
+    assert ran.lines[-1].endswith(", which does not match the record")
     (told,) = run("show", "2", "--json").objects
     assert told["hash_holds"] is False
     assert told["difference"]["replayed"]["allowed"] is True
@@ -372,7 +353,7 @@ def test_an_empty_store(run: Run) -> None:
     assert run("replay").err == "0 records decided again: all the same\n"
     (last,) = run("export").objects
     assert (last["export"], last["records"], last["head"]) == ("whole", 0, f"0:{'0' * 64}")
-    assert run("prune", "--before", "2030-01-01", "--yes").out == "nothing to drop\n"
+    assert run("prune", "--before", "2030-01-01", "--yes").out == "nothing to delete\n"
     assert run("show", "1").code == 1
 
 
@@ -386,7 +367,7 @@ def test_nothing_is_found_in_a_store_as_it_was_written(run: Run) -> None:
     assert (ran.code, ran.out) == (0, "")
     first, second = ran.err.splitlines()
     assert first == f"OK: 5 records verified, chain intact; head {head()}"
-    assert second.startswith("without --head: whether records are missing at the end")
+    assert second.startswith("without --head: cannot tell whether records are missing at the end")
     ok = f"OK: 5 records verified, chain intact; head {head()}\n"
     assert run("verify", "--head", head()).err == ok
     assert run("verify", "--json").out == ""
@@ -430,9 +411,7 @@ def test_a_head_shows_that_the_end_is_missing(run: Run) -> None:
     assert run("verify").code == 0
     ran = run("verify", "--head", noted)
     assert ran.code == 1
-    assert ran.lines == [
-        "record 5: is missing: the chain ends at 4, and went up to 5 when it was noted"
-    ]
+    assert ran.lines == ["record 5: is missing: the chain ends at 4, the noted head is record 5"]
 
 
 @pytest.mark.usefixtures("five")
@@ -470,7 +449,7 @@ def test_what_a_part_of_a_file_cannot_show_is_said(run: Run) -> None:
     assert "filtered: 3 of 5 records; gaps are expected" in ran.err
     ran = run("verify", "-", stdin=run("export", "--redact-query").raw)
     assert (ran.code, ran.out) == (0, "")
-    assert "1 redacted: whether these were changed cannot be known; the hashes of 1" in ran.err
+    assert "1 redacted: cannot tell whether these were changed; the hashes of 1" in ran.err
 
 
 @pytest.mark.usefixtures("five")
@@ -538,8 +517,8 @@ def test_what_comes_out_differently_is_told_with_who_decided(run: Run) -> None:
     ran = run("replay")
     assert ran.code == 1
     assert ran.lines == [
-        f"record 1: {url}: was allowed, and is disallowed",
-        f"record 2: {url}: was allowed, and is disallowed (decided by manners 0.0.1)",
+        f"record 1: {url}: was allowed, now disallowed",
+        f"record 2: {url}: was allowed, now disallowed (decided by manners 0.0.1)",
     ]
     first = ran.err.splitlines()[0]
     assert first == "3 records decided again, 2 different, 1 of these by another version"
@@ -603,7 +582,7 @@ def test_a_file_that_is_there_is_not_replaced_unless_somebody_says_so(run: Run, 
     """Nor is anything that is no file, and never the store."""
     Path("file").write_text("precious")
     ran = run("export", "-o", "file")
-    assert (ran.code, ran.err) == (2, "manners: 'file' is there already; --force replaces it\n")
+    assert (ran.code, ran.err) == (2, "manners: 'file' already exists; --force replaces it\n")
     assert Path("file").read_text() == "precious"
     assert run("export", "-o", "file", "--force").code == 0
     assert len(Path("file").read_text().splitlines()) == 6
@@ -723,12 +702,12 @@ def test_what_is_pruned_leaves_a_checkpoint(run: Run) -> None:
     ran = run("prune", "--before", "2027-01-03", "--yes")
     checkpoint = f"3:{third.hash}"
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out == f"3 records dropped; the chain goes on from {checkpoint}\n"
+    assert ran.out == f"3 records deleted; the chain continues from {checkpoint}\n"
     assert [record["id"] for record in run("list", "--json").objects] == [4, 5]
     for known in (noted, checkpoint):
         assert run("verify", "--head", known).code == 0
     assert run("replay").code == 0
-    assert run("prune", "--before", "2027-01-03", "--yes").out == "nothing to drop\n"
+    assert run("prune", "--before", "2027-01-03", "--yes").out == "nothing to delete\n"
     (told,) = run("prune", "--before", "2030-01-01", "--yes", "--json").objects
     assert told == {
         "removed": 2,
@@ -742,7 +721,7 @@ def test_nothing_is_pruned_where_nobody_can_be_asked(run: Run) -> None:
     """Unless it is said that this is meant."""
     ran = run("prune", "--before", "2030-01-01")
     assert (ran.code, ran.out) == (2, "")
-    assert "--yes says that you mean it" in ran.err
+    assert "confirm with --yes" in ran.err
     assert len(run("list").lines) == 5
     assert run("prune").code == 2
     assert run("prune", "--before", "soon", "--yes").code == 2
@@ -758,14 +737,8 @@ def on_terminal(*arguments: str, typed: bytes = b"") -> tuple[int, str]:
     command = [sys.executable, "-m", "manners", "evidence", *arguments]
     with subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal) as process:
         os.close(terminal)
-        shown = b""
-        try:
-            while chunk := os.read(controller, 65_536):
-                shown += chunk
-        except OSError:  # Linux reports the closed end so
-            pass
-        os.close(controller)
-        return process.wait(timeout=60), shown.decode().replace("\r\n", "\n")
+        shown = shown_on_terminal(controller)
+        return process.wait(timeout=60), shown
 
 
 @pytest.mark.usefixtures("five")
@@ -775,7 +748,7 @@ def test_a_terminal_is_asked_before_anything_is_dropped(
 ) -> None:
     """How much it would be is said; no is exit code 1."""
     done, shown = on_terminal("prune", "--before", "2027-01-03", typed=typed)
-    assert (done, "Drop 3 records for good, of manners.db? [y/N]" in shown) == (code, True)
+    assert (done, "Delete 3 records of manners.db for good? [y/N]" in shown) == (code, True)
     assert len(run("list").lines) == left
 
 
@@ -843,7 +816,9 @@ def test_hostile_text_is_shown_and_not_sent(run: Run, words: list[str]) -> None:
 def test_rubbish_in_a_store_is_shown_and_found(run: Run, five: Path, value: str) -> None:
     """Whatever somebody wrote there, nothing breaks, and `verify` names it."""
     with closing(sqlite3.connect(five)) as connection:
-        connection.execute("UPDATE evidence SET metadata = ?1, content = ?1 WHERE id = 2", [value])
+        connection.execute(
+            "UPDATE evidence SET metadata = ?, content = ? WHERE id = 2", [value] * 2
+        )
         connection.commit()
     for words in (["list"], ["show", "2"], ["export"], ["export", "--format", "csv"]):
         for options in ([], ["--redact-query"]):
@@ -884,7 +859,7 @@ def test_bad_places_are_one_line(run: Run, words: list[str]) -> None:
         ("sqlite:///missing.db", "'missing.db': there is no such file"),
         ("folder", "'folder': it is a folder, and a file is needed"),
         ("text", "'text': file is not a database"),
-        ("foreign.db", "'foreign.db': a database that was made for something else"),
+        ("foreign.db", "'foreign.db': a database of another application"),
         ("mysql://me:secret@127.0.0.1/x", "'mysql://me:***@127.0.0.1/x': not a store"),
         ("postgresql://me:secret@127.0.0.1:1/x", "'postgresql://me:***@127.0.0.1:1/x': "),
     ):

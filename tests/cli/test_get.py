@@ -1,6 +1,5 @@
 """`manners get`: pages of a server on loopback, from arguments to files and exit codes."""
 
-import asyncio
 import io
 import json
 import os
@@ -13,7 +12,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,15 +19,17 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event
 
-from manners.cli import fetching, main
+from manners.cli import main
 from manners.cli.saving import file_of, save
 from manners.evidence.record import engine
 from manners.evidence.replay import Replay
 from manners.evidence.store import EvidenceStore
 from manners.identity import default_user_agent
-from tests.cli.running import AT_ONCE, settle
+from tests.cli.running import RanRaw, shown_on_terminal
 from tests.contracts.valkey import Valkey
 from tests.faults.server import Call, Handler, Site, by_path, in_thread, page
+
+pytestmark = pytest.mark.usefixtures("quick")
 
 ROBOTS = b"User-agent: *\nDisallow: /private/\nDisallow: /secret/\n"
 SLOW, DEFERRED, CLOSED, BUSY = (f"127.0.1.{last}" for last in range(1, 5))
@@ -83,26 +83,13 @@ async def otherwise(call: Call) -> None:
     await call.reply(200, f"page {(await call.request()).path}".encode())
 
 
-@dataclass(frozen=True)
-class Ran:
+class Ran(RanRaw):
     """What one run of the command left behind."""
-
-    code: int
-    raw: bytes
-    err: str
-
-    @property
-    def out(self) -> str:
-        return self.raw.decode()
 
     @property
     def lines(self) -> list[str]:
         """The lines of standard output, without the seconds, which differ."""
-        return re.sub(r"\d+\.\d\d s", "_ s", self.out).splitlines()
-
-    @property
-    def records(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.out.splitlines()]
+        return re.sub(r"[\d.]+ m?s\b", "_ s", self.out).splitlines()
 
 
 Run = Callable[..., Ran]
@@ -113,18 +100,6 @@ def server() -> Iterator[Site]:
     with in_thread(Site(by_path({"/robots.txt": robots, **PAGES}, otherwise))) as site:
         yield site
         assert site.failures == []
-
-
-@pytest.fixture
-def site(server: Site) -> Site:
-    server.log.clear()
-    return server
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing is waited for that no robots.txt asks for, in an empty folder."""
-    settle(monkeypatch, tmp_path, **AT_ONCE)
 
 
 @pytest.fixture
@@ -168,7 +143,7 @@ def test_one_page_goes_to_standard_output_as_it_is(run: Run, site: Site) -> None
     url = site.url(path="/binary")
     ran = run(url)
     assert (ran.code, ran.raw) == (0, BINARY)
-    assert re.fullmatch(rf"200        {url}  18 bytes  \d\.\d\d s\n", ran.err)
+    assert re.fullmatch(rf"200        {url}  18 bytes  [\d.]+ m?s\n", ran.err)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +161,7 @@ def test_one_page_that_is_not_there(run: Run, site: Site, path: str, code: int, 
     url = site.url(path=path)
     ran = run(url)
     assert (ran.code, ran.raw) == (code, b"not here" if path == "/missing" else b"")
-    assert re.sub(r"\d\.\d\d s", "_ s", ran.err) == line.format(url) + "\n"
+    assert re.sub(r"[\d.]+ m?s\b", "_ s", ran.err) == line.format(url) + "\n"
 
 
 def test_one_page_behind_a_redirect(run: Run, site: Site) -> None:
@@ -271,14 +246,14 @@ def test_a_host_that_wants_to_be_left_alone_is_deferred(run: Run, site: Site) ->
     """It is said until when; what the host has answered already counts."""
     urls = [site.url(DEFERRED, f"/{number}") for number in range(4)]
     ran = run("--json", *urls, site.url(path="/a"))
-    told = [record for record in ran.records if record.get("reason") == "deferred"]
+    told = [record for record in ran.objects if record.get("reason") == "deferred"]
     assert ran.code == 3
     assert len(told) >= 3
     for record in told:
         assert set(record) == {"allowed", "reason", "url", "problem", "until"}
         assert 900 < record["until"] - time.time() < 1100
-        assert f"{DEFERRED} is not to be asked before 20" in record["problem"]
-    assert re.search(rf"  \d deferred: {DEFERRED} is not to be asked before 20.* UTC\n", ran.err)
+        assert f"{DEFERRED} is deferred until 20" in record["problem"]
+    assert re.search(rf"  \d deferred: {DEFERRED} is deferred until 20.* UTC\n", ran.err)
 
 
 def test_retry_after_defers_the_rest(run: Run, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,10 +268,10 @@ def test_the_size_of_a_page_is_limited(
     run: Run, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was read is there, and it is said that it is not all."""
-    monkeypatch.setenv("MANNERS_PAGE_BYTES", "1000")
+    monkeypatch.setenv("MANNERS_PAGE_MAX_BYTES", "1000")
     ran = run(site.url(path="/large"))
     assert (ran.code, len(ran.raw)) == (1, 1000)
-    assert ran.err.endswith("longer than what is read of a page\n")
+    assert ran.err.endswith("truncated: larger than the limit of a page\n")
 
 
 def test_the_timeout_is_for_a_page(run: Run, site: Site) -> None:
@@ -413,8 +388,8 @@ def test_headers_are_sent_with_pages_only(run: Run, site: Site) -> None:
         (["--header", "Transfer-Encoding: chunked"], "cannot set Transfer-Encoding"),
         (["--timeout", "0"], "--timeout"),
         (["--timeout", "nan"], "--timeout"),
-        (["--profile", "x"], "no profile 'x'"),
-        (["--dialect", "x"], "no dialect 'x'"),
+        (["--profile", "x"], "unknown profile 'x'"),
+        (["--dialect", "x"], "unknown dialect 'x'"),
         (["--agent"], "--agent"),
     ],
     ids=str,
@@ -459,7 +434,7 @@ def test_a_dry_run_of_one(run: Run, site: Site, path: str, code: int) -> None:
 def test_a_dry_run_in_json(run: Run, site: Site) -> None:
     """Verdicts as `check --json` has them."""
     ran = run("--dry-run", "--json", site.url(path="/private/x"), "mailto:x")
-    invalid, verdict = sorted(ran.records, key=lambda record: bool(record.get("line")))
+    invalid, verdict = sorted(ran.objects, key=lambda record: bool(record.get("line")))
     assert invalid == {
         "allowed": None,
         "reason": "invalid-url",
@@ -475,7 +450,7 @@ def test_a_dry_run_in_json(run: Run, site: Site) -> None:
 def test_json_has_an_object_for_each_url(run: Run, site: Site) -> None:
     """What `Page.to_dict()` has, and the file; of what could not be asked for, why."""
     ran = run("--json", "-o", "pages", *(site.url(path=p) for p in ("/a", "/moved", "/private/x")))
-    found = {record["url"].rpartition("/")[2]: record for record in ran.records}
+    found = {record["url"].rpartition("/")[2]: record for record in ran.objects}
     assert (ran.code, set(found)) == (1, {"a", "moved", "x"})
     assert (found["a"]["status"], found["a"]["bytes"]) == (200, 7)
     assert Path(found["a"]["file"]).read_bytes() == b"page /a"
@@ -489,7 +464,7 @@ def test_json_has_an_object_for_each_url(run: Run, site: Site) -> None:
 def test_json_of_one_has_no_body(run: Run, site: Site) -> None:
     """The object goes to standard output, and nothing else does."""
     ran = run("--json", site.url(path="/a"))
-    assert (ran.code, ran.err, len(ran.records)) == (0, "", 1)
+    assert (ran.code, ran.err, len(ran.objects)) == (0, "", 1)
 
 
 # Files.
@@ -616,7 +591,7 @@ def test_links_are_not_followed(run: Run, site: Site, tmp_path: Path) -> None:
     folder.symlink_to(elsewhere)
     ran = run("-o", root, url)
     assert (ran.code, ran.out) == (2, "")
-    assert "is a link to another place" in ran.err
+    assert "is a symbolic link" in ran.err
     assert [path.name for path in elsewhere.iterdir()] == ["precious"]
     folder.unlink()
     folder.mkdir()
@@ -670,7 +645,7 @@ def test_a_full_disk_leaves_nothing_half_written(site: Site, tmp_path: Path) -> 
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
     )
     assert ran.returncode == 2
-    assert b"1 fetched\nended early; go on, with the same options: manners get" in ran.stderr
+    assert b"1 fetched\nended early; resume with the same options: manners get" in ran.stderr
     assert b"\nmanners: cannot write 'pages/" in ran.stderr
     assert b"File too large" in ran.stderr
     assert {path.name for path in (tmp_path / "pages").rglob("*") if path.is_file()} == {
@@ -729,14 +704,8 @@ def on_terminal(*arguments: str) -> tuple[int, str]:
     controller, terminal = pty.openpty()
     with start(*arguments, stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal) as process:
         os.close(terminal)
-        shown = b""
-        try:
-            while chunk := os.read(controller, 65_536):
-                shown += chunk
-        except OSError:  # Linux reports the closed end so
-            pass
-        os.close(controller)
-        return process.wait(timeout=60), shown.decode().replace("\r\n", "\n")
+        shown = shown_on_terminal(controller)
+        return process.wait(timeout=60), shown
 
 
 def test_a_terminal_gets_text_with_escapes(site: Site) -> None:
@@ -787,44 +756,11 @@ def test_slots_that_are_long_in_use_are_waited_for(
     run: Run, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No page is given up because others of the same list take long."""
-    monkeypatch.setenv("MANNERS_SLOT_WAIT", "0.1")
+    monkeypatch.setenv("MANNERS_SLOT_TIMEOUT", "0.1")
     monkeypatch.setenv("MANNERS_CONCURRENCY", "1")
     urls = [site.url(path="/hangs"), site.url(path="/a"), site.url(path="/b")]
     ran = run("--timeout", "1", *urls)
     assert [line.split()[0] for line in ran.lines] == ["no-answer", "200", "200"]
-
-
-def test_hosts_take_turns_and_few_are_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With one place, hosts are asked in turn; what is not taken yet keeps its place."""
-    monkeypatch.setattr(fetching, "_AT_ONCE", 1)
-    asked: list[str] = []
-
-    async def ask(url: str) -> str:
-        await asyncio.sleep(0)
-        asked.append(url[7:10])
-        return url
-
-    urls = [f"http://{host}/{number}" for host in "abc" for number in range(3)]
-    work = fetching.Fetching(ask, lambda _: 2)
-    found = []
-    for number, (url, answer) in enumerate(work.answers(urls, lambda: None), 1):
-        found.append(url)
-        assert url == answer
-        time.sleep(0.01)  # long enough to do more than there is a place for
-        assert len(asked) == number
-    assert sorted(found) == urls
-    assert asked.index("c/0") < asked.index("a/2") < asked.index("b/2")
-    assert (work.read, work.done) == (9, 9)
-
-
-def test_a_mistake_of_ours_ends_the_work() -> None:
-    """An error nobody expects is not taken for an answer."""
-
-    async def ask(url: str) -> str:
-        raise ZeroDivisionError(url)
-
-    with pytest.raises(ZeroDivisionError):
-        list(fetching.Fetching(ask, lambda _: 1).answers(["http://a/"], lambda: None))
 
 
 # Ctrl-C.
@@ -854,7 +790,7 @@ def test_an_interruption_says_what_was_done(site: Site, tmp_path: Path, how: str
         again = f"manners get -o pages --resume {'URL…' if given else '< LIST'}"
         assert process.stderr.read().decode().splitlines() == [
             "1 fetched",
-            f"ended early; go on, with the same options: {again}",
+            f"ended early; resume with the same options: {again}",
             SENT,
             EVIDENCE,
         ]
@@ -897,7 +833,7 @@ def test_what_is_decided_is_recorded(run: Run, site: Site) -> None:
             f"blocked_by_robots {site.url(path='/private/x')}",
         ]
     )
-    numbers = [hop["evidence_id"] for record in ran.records for hop in record["hops"]]
+    numbers = [hop["evidence_id"] for record in ran.objects for hop in record["hops"]]
     assert sorted(numbers) == [1, 2, 3, 4]
     assert ran.err.splitlines()[-1] == EVIDENCE
     assert EVIDENCE not in run(site.url(path="/a")).err
@@ -941,11 +877,11 @@ def test_queries_can_be_left_out_of_the_evidence(run: Run, site: Site) -> None:
 @pytest.mark.parametrize(
     ("place", "words"),
     [
-        ("foreign.db", "'foreign.db': a database that was made for something else"),
+        ("foreign.db", "'foreign.db': a database of another application"),
         ("text", "'text': file is not a database"),
         ("nowhere/x.db", "'nowhere/x.db': unable to open database file"),
         ("mysql://me:secret@127.0.0.1/x", "not a store"),
-        ("sqlite://", "evidence needs a file"),
+        ("sqlite://", "a store needs a file"),
         ("postgresql://me:secret@127.0.0.1:1/x", "onnection"),
     ],
 )
@@ -998,7 +934,7 @@ def test_politeness_can_be_shared(run: Run, site: Site, tmp_path: Path) -> None:
         assert run("--politeness", valkey.url, site.url(BUSY, "/later")).code == 1
         ran = run("--politeness", valkey.url, site.url(BUSY, "/a"))
         assert ran.code == 3
-        assert f"{BUSY} is not to be asked before 20" in ran.err
+        assert f"{BUSY} is deferred until 20" in ran.err
         assert run(site.url(BUSY, "/a")).code == 0
 
 
@@ -1009,7 +945,7 @@ def test_without_the_server_that_it_is_shared_by_nothing_is_fetched(run: Run, si
     assert (ran.code, site.log) == (3, [])
     assert [line.split()[0] for line in ran.lines] == ["failed"] * 2
     assert "'valkey://127.0.0.1:1/0': Error" in ran.lines[0]
-    assert "no host is asked until it answers again" in ran.lines[0]
+    assert "no request may start until it answers again" in ran.lines[0]
     assert "secret" not in ran.out + ran.err
 
 

@@ -7,13 +7,14 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import pytest
 
 from manners.cli import main
+from tests.cli.running import PlainSite, serving
 
 ROBOTS = b"""\
 User-agent: *
@@ -29,16 +30,17 @@ BROKEN, MISSING, MOVED, LARGE, MANY, SILENT = (f"127.0.0.{last}" for last in ran
 HOSTILE = b"User-agent: *\nDisallow: / #\x1b]0;x\x07\nSitemap: http://a/\x1b[2J\n"
 
 
-class Site(BaseHTTPRequestHandler):
+class Site(PlainSite):
     """Another site for each address, told apart by the Host header."""
 
     asked: "queue.Queue[tuple[str, str, str]]"
+    stop: threading.Event
 
-    def do_GET(self) -> None:
+    def visit(self) -> None:
         host = self.headers["Host"].partition(":")[0]
         self.asked.put((host, self.path, self.headers["User-Agent"]))
         if host == SILENT:
-            self.server.stop.wait(20)  # type: ignore[attr-defined]
+            self.stop.wait(20)
         elif host == BROKEN:
             self.answer(503, b"")
         elif host == MISSING:
@@ -52,28 +54,14 @@ class Site(BaseHTTPRequestHandler):
         else:
             self.answer(200, ROBOTS)
 
-    def answer(self, status: int, body: bytes, *headers: tuple[str, str]) -> None:
-        self.send_response(status)
-        for name, value in (("Content-Length", str(len(body))), *headers):
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ThreadingHTTPServer]:
     """One server for all addresses of loopback."""
-    Site.asked = queue.Queue()
-    made = ThreadingHTTPServer(("0.0.0.0", 0), Site)
-    made.stop = threading.Event()  # type: ignore[attr-defined]
-    threading.Thread(target=made.serve_forever, daemon=True).start()
-    yield made
-    made.stop.set()  # type: ignore[attr-defined]
-    made.shutdown()
-    made.server_close()
+    Site.asked, Site.stop = queue.Queue(), threading.Event()
+    with serving(Site) as server:
+        yield server
+        Site.stop.set()
 
 
 @pytest.fixture
@@ -222,9 +210,12 @@ def test_the_user_agent_is_what_is_sent(capsys: pytest.CaptureFixture[str], port
         (["check", "--timeout", "0", "http://a/"], "--timeout"),
         (["check", "--timeout", "nan", "http://a/"], "--timeout"),
         (["check", "--user-agent", "a\nb", "http://a/"], "--user-agent"),
-        (["check", "--profile", "x", "http://a/"], "no profile 'x'; there are: google, open"),
-        (["check", "--like", "x", "http://a/"], "no dialect 'x'"),
-        (["check", "--dialect", "", "http://a/"], "no dialect ''"),
+        (
+            ["check", "--profile", "x", "http://a/"],
+            "unknown profile 'x'; choose from: google, open",
+        ),
+        (["check", "--like", "x", "http://a/"], "unknown dialect 'x'"),
+        (["check", "--dialect", "", "http://a/"], "unknown dialect ''"),
         (
             ["check", "--robots", "-", "--profile", "open", "/"],
             "nothing is retrieved with --robots",
@@ -298,9 +289,9 @@ def test_robots_shows_the_whole_story(capsys: pytest.CaptureFixture[str], port: 
     assert (code, err) == (0, "")
     lines = [" ".join(line.split()) for line in out.splitlines()]
     assert lines[0] == f"{base}/robots.txt"
-    assert lines[1].startswith("result available (200), 0.")
+    assert lines[1].startswith("result available (200), ")
     assert lines[2:4] == [f"hops 301 {base}/robots.txt", f"200 {base}/moved.txt"]
-    assert lines[4].startswith("fresh for 24 h, until ")
+    assert lines[4].startswith("fresh for 1 d, until ")
     assert lines[5:] == [
         f"size {len(ROBOTS)} bytes",
         "charset none named, read as utf-8",

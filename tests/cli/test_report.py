@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from manners.cli import main
-from manners.crawler.found import FoundUrls
-from manners.crawler.report import report_of
+from manners.crawler.inventory import FoundUrls
 from manners.evidence.store import EvidenceStore
+from manners.report.reader import report_of
 from tests.cli.running import Run, runner, settle
 from tests.client.asking import rules
 from tests.crawler.made import Made
@@ -51,7 +51,10 @@ def test_a_file_is_written_where_it_is_looked_for(run: Run) -> None:
     ran = run("report")
     size = Path("report.html").stat().st_size
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out == f"crawl 1 is in report.html ({size:,} bytes): open it in a browser\n"
+    assert (
+        ran.out
+        == f"report of crawl 1 written to report.html ({size:,} bytes); open it in a browser\n"
+    )
     assert Path("report.html").read_text(encoding="utf-8").startswith("<!doctype html>\n<html")
     assert sorted(path.name for path in Path().iterdir()) == ["manners.db", "report.html"]
 
@@ -60,7 +63,7 @@ def test_a_file_that_is_there_is_replaced_only_if_forced(run: Run, store: Path) 
     Path("mine.html").write_text("mine", encoding="utf-8")
     ran = run("report", store, "-o", "mine.html")
     assert ran.code == 2
-    assert ran.err == "manners: 'mine.html' is there already; --force replaces it\n"
+    assert ran.err == "manners: 'mine.html' already exists; --force replaces it\n"
     assert Path("mine.html").read_text(encoding="utf-8") == "mine"
     assert run("report", store, "-o", "mine.html", "--force").code == 0
     assert "Page 3" in Path("mine.html").read_text(encoding="utf-8")
@@ -95,7 +98,7 @@ def test_to_standard_output(capfdbinary: pytest.CaptureFixture[bytes], store: Pa
 @pytest.mark.parametrize("name", ["new/", ""])
 def test_the_output_is_a_file(run: Run, store: Path, name: str) -> None:
     ran = run("report", store, "-o", name)
-    assert (ran.code, ran.err) == (2, f"manners: --output '{name}': the name of a file is needed\n")
+    assert (ran.code, ran.err) == (2, f"manners: --output '{name}' is not a file name\n")
     assert [path.name for path in Path().iterdir()] == ["manners.db"]
 
 
@@ -103,11 +106,11 @@ def test_the_output_is_a_file(run: Run, store: Path, name: str) -> None:
 def test_the_store_has_a_name(run: Run) -> None:
     """One that is empty, as of a variable that is not set, is not the usual one."""
     ran = run("report", "")
-    said = "manners: STORE is empty: a file, or postgresql://…, is needed\n"
+    said = "manners: STORE is empty: pass a file or postgresql://…\n"
     assert (ran.code, ran.err) == (2, said)
 
 
-@pytest.mark.parametrize("command", [("report",), ("crawl", "status")])
+@pytest.mark.parametrize("command", [("report",), ("crawl", "status", "--store")])
 def test_a_store_that_is_a_folder(run: Run, command: tuple[str, ...]) -> None:
     Path("folder").mkdir()
     ran = run(*command, "folder")
@@ -169,7 +172,7 @@ def test_one_of_several_crawls(run: Run, store: Path) -> None:
     assert run("report", "--json", "--crawl", "1").object["status"]["start"] == f"{SITE}/"
     ran = run("report", "--crawl", "7")
     assert ran.code == 2
-    assert ran.err == "manners: 'manners.db': crawl 7 is not in it; the latest are: 1, 2\n"
+    assert ran.err == "manners: 'manners.db': there is no crawl 7 in it; the latest are: 1, 2\n"
 
 
 def test_a_store_of_discoveries_says_so(run: Run) -> None:
@@ -211,7 +214,7 @@ def test_the_end_of_a_crawl_says_how_to_see_it(run: Run, place: str) -> None:
     with in_thread(site):
         ran = run("crawl", "--allow-private", "--store", place, site.url())
     last = ran.out.splitlines()[-1]
-    assert last.startswith("see it as a picture: manners report")
+    assert last.startswith("create a report: manners report")
     words = last.partition("manners ")[2].replace("'a b.db'", "a\0b.db").split()
     assert run(*(word.replace("\0", " ") for word in words)).code == 0
     assert "Disallow: /no" in Path("report.html").read_text(encoding="utf-8")

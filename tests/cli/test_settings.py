@@ -4,16 +4,17 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from manners.cli import main
-from manners.settings import AUDIT, Settings, load
+from manners.settings import Settings, load
+from manners.settings.systems import AUDIT
+from tests.cli.running import PlainSite, serving
 
 ROBOTS = """\
 User-agent: *
@@ -146,9 +147,17 @@ def test_hostile_values_are_escaped(run: Any, monkeypatch: pytest.MonkeyPatch) -
 
 
 MISTAKES: list[tuple[dict[str, str], dict[str, str], str]] = [
-    ({"manners.toml": "dialcet = 'x'"}, {}, "manners.toml: no setting 'dialcet'; did you mean"),
+    (
+        {"manners.toml": "dialcet = 'x'"},
+        {},
+        "manners.toml: unknown setting 'dialcet'; did you",
+    ),
     ({"manners.toml": "a = "}, {}, "manners.toml: not TOML: "),
-    ({"manners.toml": "dialect = 'x'"}, {}, "manners.toml: dialect: no dialect 'x'; there are"),
+    (
+        {"manners.toml": "dialect = 'x'"},
+        {},
+        "manners.toml: dialect: unknown dialect 'x'; choose from",
+    ),
     ({"scan.yml": "- a"}, {}, "scan.yml: the file: a table"),
     ({"scan.yml": "{"}, {}, "scan.yml: not YAML: "),
     ({"none.toml": ""}, {}, "none.toml: cannot be read: No such file"),
@@ -253,32 +262,22 @@ def test_a_scan_yml_for_a_file_at_hand(run: Any) -> None:
 # Sites.
 
 
-class Site(BaseHTTPRequestHandler):
+class Site(PlainSite):
     """A site with one file, and with trouble at another address."""
 
     asked: list[tuple[str, str]]
 
-    def do_GET(self) -> None:
+    def visit(self) -> None:
         self.asked.append((self.headers["Host"].partition(":")[0], self.headers["User-Agent"]))
         broken = self.headers["Host"].startswith("127.0.0.2")
-        body = b"" if broken else ROBOTS.encode()
-        self.send_response(500 if broken else 200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        pass
+        self.answer(500, b"") if broken else self.answer(200, ROBOTS.encode())
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ThreadingHTTPServer]:
     Site.asked = []
-    made = ThreadingHTTPServer(("0.0.0.0", 0), Site)
-    threading.Thread(target=made.serve_forever, daemon=True).start()
-    yield made
-    made.shutdown()
-    made.server_close()
+    with serving(Site) as server:
+        yield server
 
 
 @pytest.fixture
@@ -374,7 +373,7 @@ def test_like_and_timeout_are_options(run: Any, port: int) -> None:
     assert (found["dialect"], found["allowed"]) == ("audit", False)
     code, _, err = run("check", url, "--timeout", "300")
     assert code == 2
-    assert "option: --total-timeout: total_timeout, lease: " in err
+    assert "option: --timeout: total_timeout, lease: " in err
 
 
 # Without the library.
@@ -430,3 +429,18 @@ def test_commands_that_need_settings_say_what_is_missing(command: list[str]) -> 
     ran = without_msgspec(*command)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr == "manners: 'crawl' needs 'msgspec': pip install 'manners[crawl]'\n"
+
+
+def test_an_old_name_of_a_setting_is_one_warning(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It names the place and the new name, and the command goes on."""
+    Path("manners.toml").write_text("delay_least = 0.1\n", encoding="utf-8")
+    monkeypatch.setenv("MANNERS_SLOT_WAIT", "3")
+    words = "the old name works until 1.0"
+    lines = [
+        f"manners: warning: manners.toml: 'delay_least' is now 'min_delay'; {words}",
+        "manners: warning: environment: MANNERS_SLOT_WAIT:"
+        f" 'slot_wait' is now 'slot_timeout'; {words}",
+    ]
+    for arguments in (["settings"], ["check", "--robots", "robots.txt", "/"]):
+        code, _, err = run(*arguments)
+        assert (code, err.splitlines()) == (0, lines)

@@ -24,7 +24,7 @@ def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def summary(made: Made, capsys: pytest.CaptureFixture[str]) -> list[str]:
     """The lines below the first two, without the last."""
     made.write("interrupted")
-    assert main(["crawl", "status", "crawl.db"]) == 0
+    assert main(["crawl", "status", "--store", "crawl.db"]) == 0
     return capsys.readouterr().out.splitlines()[2:-1]
 
 
@@ -70,9 +70,9 @@ def test_a_list_of_reasons_that_goes_on_says_so(capsys: pytest.CaptureFixture[st
     ("pages", "sitemaps", "said"),
     [
         (0, 0, "0"),
-        (2, 0, "2  to be asked for"),
-        (0, 1, "0  and 1 sitemap to be read"),
-        (2, 3, "2  to be asked for, and 3 sitemaps to be read"),
+        (2, 0, "2"),
+        (0, 1, "0  and 1 sitemap to read"),
+        (2, 3, "2  and 3 sitemaps to read"),
     ],
 )
 def test_what_is_left(
@@ -98,9 +98,9 @@ def test_how_to_go_on_is_told_where_a_resume_has_something_to_do(
         assert main(first) == 3
         lines = capsys.readouterr().out.splitlines()
         assert "  left             0" in lines
-        (goes_on,) = (line for line in lines if line.startswith("go on"))
-        assert goes_on == "go on: manners crawl --resume --store crawl.db"
+        (goes_on,) = (line for line in lines if line.startswith("resume"))
+        assert goes_on == "resume: manners crawl resume --store crawl.db"
         assert main(goes_on.partition("manners ")[2].split()) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "  fetched          1  200: 1" in lines
-    assert not [line for line in lines if line.startswith("go on")]
+    assert not [line for line in lines if line.startswith("resume")]

@@ -16,8 +16,8 @@ STANDSTILL = 60.0
 """Seconds after which a test has come to a standstill; none takes nearly as long."""
 AT_ONCE: dict[str, Any] = {
     "allow_private": True,
-    "delay_least": 0.0,
-    "delay_most": 0.0,
+    "min_delay": 0.0,
+    "max_delay": 0.0,
     "adaptive_factor": 0.0,
 }
 """Settings for loopback addresses, without any delay that a site does not ask for."""

@@ -75,7 +75,7 @@ def test_everything_is_there_without_await() -> None:
 
 def test_a_stream_comes_in_pieces() -> None:
     """Its slot is held until it is left."""
-    with meeting(concurrency=1, slot_wait=0.3) as (client, server):
+    with meeting(concurrency=1, slot_timeout=0.3) as (client, server):
         with client.stream(server.url()) as stream:
             assert stream.page.ok
             assert b"".join(stream.chunks()) == b"hi"
@@ -92,7 +92,7 @@ def test_a_stream_comes_in_pieces() -> None:
 
 def test_a_stream_ends_at_the_limit() -> None:
     """And says so."""
-    with meeting(page_bytes=1) as (client, server), client.stream(server.url()) as stream:
+    with meeting(page_max_bytes=1) as (client, server), client.stream(server.url()) as stream:
         assert b"".join(stream.chunks()) == b"h"
         assert not stream.complete
 
@@ -105,7 +105,7 @@ def test_a_stream_that_fails_in_its_readers_hands_gives_its_slot_back() -> None:
             for _ in stream.chunks():
                 raise LookupError
 
-    with meeting(concurrency=1, slot_wait=0.3) as (client, server):
+    with meeting(concurrency=1, slot_timeout=0.3) as (client, server):
         for _ in range(3):
             with pytest.raises(LookupError):
                 reading()

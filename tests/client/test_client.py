@@ -189,7 +189,7 @@ def test_a_site_that_cannot_be_reached_is_closed(robots: Handler) -> None:
             found = await client.get(server.url(path="/a"))
             assert (found.was_allowed, str(found.verdict.reason)) == (False, "unreachable")
 
-    server = exchange(site(robots), ask, read_timeout=0.2, backoff_first=0.01)
+    server = exchange(site(robots), ask, read_timeout=0.2, initial_backoff=0.01)
     assert paths(server) == ["/robots.txt"]
 
 
@@ -202,7 +202,7 @@ def test_a_site_that_cannot_be_reached_is_open_in_the_open_profile(robots: Handl
         assert (found.ok, str(found.verdict.reason)) == (True, "unreachable")
         assert found.verdict.to_dict()["retrieval"]["confidence"] == "low"
 
-    changes: dict[str, Any] = {"read_timeout": 0.2, "backoff_first": 0.01, "profile": "open"}
+    changes: dict[str, Any] = {"read_timeout": 0.2, "initial_backoff": 0.01, "profile": "open"}
     assert paths(exchange(site(robots), ask, **changes)) == ["/robots.txt", "/a"]
 
 
@@ -604,7 +604,7 @@ def test_a_page_that_was_not_asked_for_in_the_end_is_given_back() -> None:
         await asyncio.wait(running)
         assert budget.pages_used == 2  # the site has seen them
 
-    exchange(site(slow=silence), ask, budget=budget, slot_wait=0.3)
+    exchange(site(slow=silence), ask, budget=budget, slot_timeout=0.3)
 
 
 def test_minutes_run_out() -> None:
@@ -642,7 +642,7 @@ def test_all_slots_in_use_for_too_long_is_an_error() -> None:
         await asyncio.wait(running)
         assert (await client.get(server.url(path="/a"))).ok
 
-    exchange(site(slow=silence), ask, slot_wait=0.3)
+    exchange(site(slow=silence), ask, slot_timeout=0.3)
 
 
 def test_a_long_crawl_delay_defers_the_host() -> None:
@@ -706,7 +706,7 @@ def test_retry_after_too_long_to_wait_for_defers_the_host() -> None:
         assert len(deferred) >= 8
         assert all(before + 3600 <= each.until <= time.time() + 3600 for each in deferred)
 
-    server = exchange(site(much=too_much), ask, delay_least=0.1, delay_most=0.1)
+    server = exchange(site(much=too_much), ask, min_delay=0.1, max_delay=0.1)
     assert 2 <= len(server.log) <= 3
 
 
@@ -742,11 +742,13 @@ def test_a_site_that_is_open_at_this_hour_is_asked() -> None:
 
 def test_settings_may_come_as_a_whole_and_one_by_one() -> None:
     """Keywords win."""
-    client = AsyncClient("MyBot", settings(page_redirects=3, cookies=True), page_redirects=4)
-    assert (client.settings.page_redirects, client.settings.cookies) == (4, True)
+    client = AsyncClient(
+        "MyBot", settings(page_max_redirects=3, cookies=True), page_max_redirects=4
+    )
+    assert (client.settings.page_max_redirects, client.settings.cookies) == (4, True)
     assert client.agent == "MyBot"
-    with pytest.raises(SettingsError, match="did you mean 'delay_least'"):
-        AsyncClient("MyBot", delay_leest=1)
+    with pytest.raises(SettingsError, match="did you mean 'min_delay'"):
+        AsyncClient("MyBot", min_deley=1)
 
 
 def test_robots_txt_requests_use_the_slots_of_the_host() -> None:

@@ -24,7 +24,7 @@ async def meeting(
     """A client and a server; /slow never answers, everything else does, one at a time."""
     answer = site(robots or rules(), slow=silence)
     async with Site(answer, ports=2) as server:
-        async with asking(**{"concurrency": 1, "slot_wait": 20.0, **changes}) as client:
+        async with asking(**{"concurrency": 1, "slot_timeout": 20.0, **changes}) as client:
             yield client, server
         assert server.failures == []
         assert await server.emptied()
@@ -104,7 +104,7 @@ def test_cancelling_while_waiting_for_the_time() -> None:
     """The others take their turns, as far apart as ever."""
 
     async def main() -> None:
-        async with meeting(delay_least=0.2, delay_most=0.2) as (client, server):
+        async with meeting(min_delay=0.2, max_delay=0.2) as (client, server):
             await client.get(server.url(path="/first"))
             tasks = [start(client, server.url(path=f"/{number}")) for number in range(5)]
             await asyncio.sleep(0.05)
@@ -146,7 +146,7 @@ def test_requests_that_are_cancelled_at_any_moment_leave_nothing() -> None:
     """After a hundred of them, at a hundred moments, both slots are there."""
 
     async def main() -> None:
-        async with meeting(concurrency=2, delay_least=0.002, delay_most=0.002) as (client, server):
+        async with meeting(concurrency=2, min_delay=0.002, max_delay=0.002) as (client, server):
             for number in range(100):
                 tasks = [start(client, server.url(path=f"/{n}")) for n in range(4)]
                 await asyncio.sleep(number * 0.0002)

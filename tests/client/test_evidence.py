@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from manners.evidence.record import Record, engine
 from manners.evidence.replay import Replay
 from manners.evidence.store import EvidenceStore
 from manners.politeness.budget import Budget
-from tests.client.asking import asking, blocking, rules, run, settings, site, to
+from tests.client.asking import asking, blocking, rules, run, settings, silence, site, to
 from tests.evidence.drafts import drafts
 from tests.evidence.places import execute
 from tests.faults.server import Call, Handler, Site, in_thread, page
@@ -348,7 +349,7 @@ def full_pages(_: str) -> Iterator[Callable[[], object]]:
     def limited(self: EvidenceStore, *arguments: Any, **others: Any) -> None:
         opened(self, *arguments, **others)
         room[0] = 25
-        event.listen(self._database.engine, "checkout", limit)
+        event.listen(self.engine, "checkout", limit)
 
     def more() -> None:
         room[0] = 1_000_000
@@ -362,6 +363,8 @@ def full_pages(_: str) -> Iterator[Callable[[], object]]:
 def full_disk(place: str) -> Iterator[Callable[[], object]]:
     """A file system of 400 KB, in the folder of the store."""
     folder = Path(place).parent
+    if shutil.which("mount") is None:
+        pytest.skip("there is no `mount` here")
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", folder],
         capture_output=True,
@@ -462,7 +465,7 @@ def test_a_record_may_be_without_a_request_but_not_the_reverse(place: str) -> No
 
     async def answer(call: Call) -> None:
         await call.request()
-        await site(slow[call.address])(call)
+        await site(slow[call.address], c=silence)(call)  # so that it can be given up
 
     server = exchange(answer, ask, evidence=place)
     urls = Counter(each.url.rpartition("/")[2] for each in records(place))

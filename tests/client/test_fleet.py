@@ -61,7 +61,9 @@ def test_the_slots_of_a_process_that_was_killed_are_back(tmp_path: Path) -> None
     slots = f"host_concurrency:{{{host}}}"
 
     async def inherit() -> None:
-        async with asking("Heir", politeness=valkey.url, slot_wait=STANDSTILL, **SHORT) as client:
+        async with asking(
+            "Heir", politeness=valkey.url, slot_timeout=STANDSTILL, **SHORT
+        ) as client:
             assert (await client.get(site.url(host, "/quick"))).ok
 
     with (
@@ -98,7 +100,7 @@ def test_a_server_that_is_away_stops_everybody_and_is_back(tmp_path: Path) -> No
     with (
         Valkey(tmp_path) as valkey,
         apart("tests.client.hosts:quick") as site,
-        crew(3, site, valkey.url, hosts, delay_least=delay, delay_most=delay) as workers,
+        crew(3, site, valkey.url, hosts, min_delay=delay, max_delay=delay) as workers,
     ):
         site.wait_until(lambda: all_since(0))
         valkey.kill()
@@ -130,7 +132,7 @@ def test_a_server_that_is_away_stops_everybody_and_is_back(tmp_path: Path) -> No
 
 def test_blocking_clients_share_it_too(tmp_path: Path) -> None:
     """Given to a client, or in its settings."""
-    slow = {"delay_least": 0.3, "delay_most": 0.3}
+    slow = {"min_delay": 0.3, "max_delay": 0.3}
     with (
         Valkey(tmp_path) as valkey,
         apart("tests.client.hosts:quick") as site,
@@ -149,7 +151,7 @@ def test_without_a_server_a_client_asks_nobody() -> None:
     async def work() -> None:
         async with asking("MyBot", politeness="valkey://127.0.0.1:1/0") as client:
             for path in ("/", "/a"):
-                with pytest.raises(PolitenessError, match="no host is asked"):
+                with pytest.raises(PolitenessError, match="no request may start"):
                     await client.get(site.url(path=path))
 
     with apart("tests.client.hosts:quick") as site:

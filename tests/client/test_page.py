@@ -47,7 +47,7 @@ def test_a_page_has_what_the_server_sent() -> None:
 def test_whatever_the_status_the_body_is_there(status: int) -> None:
     """An error is a page, too."""
     body = b"" if status == 204 else b"sorry"
-    found, _ = fetched(page(body, status), backoff_first=0.01)
+    found, _ = fetched(page(body, status), initial_backoff=0.01)
     assert (found.status, found.body, found.was_allowed) == (status, body, True)
     assert found.ok == (status < 300)
 
@@ -55,7 +55,7 @@ def test_whatever_the_status_the_body_is_there(status: int) -> None:
 def test_a_page_knows_how_long_it_took() -> None:
     """The requests, without the waiting before and between them."""
     before = time.time()
-    found, _ = fetched(slow(0.2), delay_least=0.3, delay_most=0.3)
+    found, _ = fetched(slow(0.2), min_delay=0.3, max_delay=0.3)
     hop = found.hops[0]
     assert hop.seconds >= 0.15
     assert hop.waited >= 0.25  # for the delay behind robots.txt
@@ -144,12 +144,12 @@ def test_there_is_a_limit_to_redirects(most: int, hops: int) -> None:
             await to(visit.path + "x")(call)
 
     async def main() -> None:
-        async with Site(further) as server, asking(page_redirects=most) as client:
+        async with Site(further) as server, asking(page_max_redirects=most) as client:
             found = await client.get(server.url(path="/page"))
             assert (statuses(found), found.cause) == ([302] * hops, "too many redirects")
 
     run(main)
-    assert AsyncClient("MyBot").settings.page_redirects == 10
+    assert AsyncClient("MyBot").settings.page_max_redirects == 10
 
 
 # Bodies.
@@ -157,10 +157,10 @@ def test_there_is_a_limit_to_redirects(most: int, hops: int) -> None:
 
 def test_a_body_that_is_too_long_is_cut() -> None:
     """And the page says so."""
-    found, _ = fetched(page(b"x" * 100_000), page_bytes=1000)
+    found, _ = fetched(page(b"x" * 100_000), page_max_bytes=1000)
     assert (found.body, found.complete) == (b"x" * 1000, False)
     assert found.to_dict()["complete"] is False
-    found, _ = fetched(page(b"x" * 1000), page_bytes=1000)
+    found, _ = fetched(page(b"x" * 1000), page_max_bytes=1000)
     assert (found.body, found.complete) == (b"x" * 1000, True)
 
 
@@ -185,7 +185,9 @@ def test_a_compressed_body_is_decompressed(encoding: str) -> None:
 @pytest.mark.parametrize("encoding", PACKERS)
 def test_a_bomb_does_not_go_off(encoding: str) -> None:
     """A few kilobytes that would be many megabytes are read up to the limit."""
-    found, _ = fetched(zipped(encoding, PACKERS[encoding], bytes(50_000_000)), page_bytes=10_000)
+    found, _ = fetched(
+        zipped(encoding, PACKERS[encoding], bytes(50_000_000)), page_max_bytes=10_000
+    )
     assert (found.body, found.complete) == (bytes(10_000), False)
 
 

@@ -30,8 +30,8 @@ def test_no_host_sees_more_than_it_was_promised() -> None:
     async def work() -> None:
         async with (
             asking(
-                delay_least=0.7,
-                delay_most=0.7,
+                min_delay=0.7,
+                max_delay=0.7,
                 hosts=own,
                 page_read_timeout=PATIENCE,
                 page_total_timeout=PATIENCE * 2,
@@ -64,7 +64,7 @@ def test_a_host_that_slams_the_door_is_left_alone_for_the_delay(path: str) -> No
     """What is sent once more, because a kept connection may have been closed, waits its turn."""
 
     async def work() -> None:
-        async with asking(delay_least=0.3, delay_most=0.3) as client, steady(site.standstills):
+        async with asking(min_delay=0.3, max_delay=0.3) as client, steady(site.standstills):
             assert (await client.get(site.url(path="/well"))).ok
             page = await client.get(site.url(path=path))
             assert (page.status, page.cause) == (None, "connection lost")
@@ -99,7 +99,7 @@ def test_what_a_site_asks_for_is_kept_to_by_all_who_wait(
 
     async def work() -> None:
         async with (
-            asking(delay_least=0.2, delay_most=0.2, slot_wait=1.0) as client,
+            asking(min_delay=0.2, max_delay=0.2, slot_timeout=1.0) as client,
             steady(site.standstills),
         ):
             waiting = {
@@ -132,7 +132,7 @@ def test_retry_after_is_obeyed_by_all() -> None:
 
     async def work() -> None:
         async with (
-            asking(delay_least=0.1, delay_most=0.1, backoff_first=1.0, backoff_step=0.1) as client,
+            asking(min_delay=0.1, max_delay=0.1, initial_backoff=1.0, backoff_window=0.1) as client,
             steady(site.standstills),
         ):
             urls = [site.url(host, f"/{number}") for number in range(8) for host in hosts]
@@ -160,7 +160,7 @@ def test_a_host_that_stays_busy_is_asked_less_and_less() -> None:
 
     async def work() -> None:
         async with asking(
-            backoff_first=0.2, backoff_jitter=0.0, backoff_step=0.0, delay_least=0, delay_most=0
+            initial_backoff=0.2, backoff_jitter=0.0, backoff_window=0.0, min_delay=0, max_delay=0
         ) as client:
             for number in range(12):
                 await client.get(site.url(path=f"/{number}"))
@@ -178,7 +178,7 @@ def test_a_slow_host_is_not_asked_faster_than_it_answers() -> None:
 
     async def work() -> None:
         async with (
-            asking(adaptive_factor=1.0, delay_least=0.05, delay_most=0.05) as client,
+            asking(adaptive_factor=1.0, min_delay=0.05, max_delay=0.05) as client,
             steady(site.standstills),
         ):
             urls = [site.url(path=f"/{number}") for number in range(6)]
@@ -209,7 +209,7 @@ def test_the_delay_is_the_hosts_all_ports_together() -> None:
 
     async def work() -> None:
         async with (
-            asking(delay_least=0.1, delay_most=0.1) as client,
+            asking(min_delay=0.1, max_delay=0.1) as client,
             steady(site.standstills),
         ):
             urls = [site.url("127.0.2.9", f"/{n}", port=n % 2) for n in range(8)]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from manners import AsyncClient
-from manners.client import PageStream
+from manners.client.streams import PageStream
 from manners.errors import MannersError, SlotLost, SlotTimeout
 from manners.politeness.backends import Lease
 from manners.politeness.backends.memory import MemoryBackend
@@ -45,7 +45,7 @@ def exchange(
     async def main() -> Site:
         answer = site(rules("Disallow: /closed"), page=handler)
         async with Site(answer) as server:
-            async with asking(**{"concurrency": 1, "slot_wait": 0.3, **changes}) as client:
+            async with asking(**{"concurrency": 1, "slot_timeout": 0.3, **changes}) as client:
                 await ask(client, server, server.url(path="/page"))
                 assert await is_free(client, server), "a slot stayed taken"
             assert server.failures == []
@@ -94,7 +94,7 @@ def test_a_stream_is_decompressed_and_bounded() -> None:
             assert not stream.complete
 
     bomb = page(gzip.compress(bytes(20_000_000)), headers=[("Content-Encoding", "gzip")])
-    exchange(bomb, ask, page_bytes=100_000)
+    exchange(bomb, ask, page_max_bytes=100_000)
 
 
 @pytest.mark.parametrize(("limit", "complete"), [(999, False), (1000, True)])
@@ -106,7 +106,7 @@ def test_a_stream_ends_at_the_limit(limit: int, complete: bool) -> None:
             assert await read(stream) == b"x" * limit
             assert stream.complete is complete
 
-    exchange(page(b"x" * 1000), ask, page_bytes=limit)
+    exchange(page(b"x" * 1000), ask, page_max_bytes=limit)
 
 
 def test_a_stream_follows_redirects() -> None:

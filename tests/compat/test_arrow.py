@@ -39,6 +39,7 @@ from tests.differential.test_engines import (
     BY_NAME,
     EVERY,
     SEED,
+    another_thread,
     needs_kernel,
     run_in_threads,
     switch_interval,
@@ -1070,31 +1071,11 @@ def test_other_threads_run_meanwhile() -> None:
     asked = [f"https://h/{'a' * 900}{n}b" for n in range(2_000)]
     places = [0, *accumulate(map(len, asked))]
     made = [raw.offsets(places, "".join(asked).encode()) for _ in range(20)]
-    counted, finished = 0, False
-
-    def count() -> None:
-        nonlocal counted
-        while not finished:
-            counted += 1
-            time.sleep(0)  # gives way
-
-    def progress(work: Callable[[], object]) -> int:
-        before = counted
-        work()
-        return counted - before
-
-    other = threading.Thread(target=count)
-    try:
-        with switch_interval(1_000):
-            other.start()
-            time.sleep(0.01)
-            assert progress(lambda: [slow.allowed(url) for url in asked]) == 0
-            sites = {"https://h": slow}
-            assert any(progress(partial(arrow.allowed, data, slow)) for data in made[:10])
-            assert any(progress(partial(arrow.allowed, data, sites)) for data in made[10:])
-    finally:
-        finished = True
-        other.join()
+    sites = {"https://h": slow}
+    with another_thread() as progress:
+        assert progress(lambda: [slow.allowed(url) for url in asked]) == 0
+        assert any(progress(partial(arrow.allowed, data, slow)) for data in made[:10])
+        assert any(progress(partial(arrow.allowed, data, sites)) for data in made[10:])
 
 
 @both_ways

@@ -19,6 +19,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from urllib3.util import Retry
 
+from manners.client.dropins import judged
 from manners.errors import (
     BudgetExceeded,
     ClientClosed,
@@ -33,7 +34,6 @@ from manners.evidence.store import EvidenceStore
 from manners.politeness.backends import Lease
 from manners.politeness.backends.memory import MemoryBackend
 from manners.politeness.budget import Budget
-from manners.visit import judged
 from tests.client.asking import (
     AT_ONCE,
     OPEN,
@@ -46,6 +46,7 @@ from tests.client.asking import (
     to,
     until,
 )
+from tests.client.test_streams import HEAD, trickle
 from tests.compat.callers import CALLERS, AsyncHttpx, Caller, Httpx, Requests, opened
 from tests.compat.test_scrapy import NO_SUCH_MODULE
 from tests.compat.test_scrapy import run as alone
@@ -53,7 +54,6 @@ from tests.faults.server import Call, Handler, Site, by_address, in_thread, page
 
 A, B = "127.0.0.1", "127.0.0.2"
 CLOSED = rules("Disallow: /closed")
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"
 
 every_caller = pytest.mark.parametrize("make", CALLERS, ids=lambda make: make.library)
 async_callers = pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def exchange(
 
     async def main() -> Site:
         async with Site(answer, ports=ports) as server:
-            given = {**AT_ONCE, "concurrency": 1, "slot_wait": 0.4, **changes}
+            given = {**AT_ONCE, "concurrency": 1, "slot_timeout": 0.4, **changes}
             async with make("MyBot", **given) as caller:
                 await ask(caller, server)
             assert server.failures == []
@@ -98,15 +98,6 @@ async def is_free(caller: Caller, server: Site) -> bool:
 
 def paths(server: Site) -> list[str]:
     return [visit.path for visit in server.log]
-
-
-async def trickle(call: Call) -> None:
-    """A long body, a little at a time, until the client leaves."""
-    await call.request()
-    await call.send(HEAD)
-    while True:
-        await call.send(b"x" * 10)
-        await call.pause(0.02)
 
 
 # What may be fetched.
@@ -181,7 +172,7 @@ def test_a_site_whose_robots_txt_cannot_be_had_is_closed(make: Make, status: int
     async def ask_openly(caller: Caller, server: Site) -> None:
         assert await caller.fetch(server.url(B)) == (200, b"hi")
 
-    quick: dict[str, Any] = {"backoff_first": 0.001, "backoff_most": 0.001}
+    quick: dict[str, Any] = {"initial_backoff": 0.001, "max_backoff": 0.001}
     exchange(make, answer, ask_openly, profile="open", **quick)
 
 
@@ -331,7 +322,7 @@ def test_the_delay_counts_from_when_a_request_left(make: Make) -> None:
         caller.client.visit = visit_late_too if caller.is_async else visit_late  # type: ignore[method-assign]
         await asyncio.gather(*(caller.fetch(server.url(path=f"/{n}")) for n in range(4)))
 
-    server = exchange(make, site(rules("Crawl-delay: 0.3")), ask, concurrency=2, slot_wait=60.0)
+    server = exchange(make, site(rules("Crawl-delay: 0.3")), ask, concurrency=2, slot_timeout=60.0)
     starts = sorted(visit.at for visit in server.log)
     assert len(starts) == 5
     assert all(after - before > 0.25 for before, after in pairwise(starts))
@@ -383,7 +374,7 @@ def test_two_that_share_their_politeness_have_one_pace(make: Make) -> None:
     shared = MemoryBackend(1)
 
     async def ask(caller: Caller, server: Site) -> None:
-        given: dict[str, Any] = {**AT_ONCE, "concurrency": 1, "slot_wait": 0.4}
+        given: dict[str, Any] = {**AT_ONCE, "concurrency": 1, "slot_timeout": 0.4}
         async with (
             make("MyBot", politeness=shared, **given) as other,
             make("MyBot", **given) as stranger,
@@ -414,7 +405,7 @@ def test_no_more_than_two_at_a_time(make: Make) -> None:
         urls = [server.url(path=f"/page?{number}") for number in range(6)]
         assert await asyncio.gather(*map(caller.fetch, urls)) == [(200, b"ok")] * 6
 
-    exchange(make, site(page=counted), ask, concurrency=2, slot_wait=20.0)
+    exchange(make, site(page=counted), ask, concurrency=2, slot_timeout=20.0)
     assert most == 2
 
 
@@ -434,7 +425,7 @@ def test_one_client_may_be_used_by_many_threads(make: Make) -> None:
         await call.reply(200, visit.path.encode())
 
     with in_thread(Site(site(CLOSED, page=counted))) as server:
-        given = {**AT_ONCE, "concurrency": 2, "slot_wait": 30.0}
+        given = {**AT_ONCE, "concurrency": 2, "slot_timeout": 30.0}
         caller: Any = make("MyBot", **given)
 
         def work(number: int) -> None:
@@ -532,7 +523,7 @@ def test_a_response_that_is_never_closed_loses_its_slot_with_the_lease(make: Mak
         "lease": 1.0,
         "page_total_timeout": 0.5,
         "total_timeout": 0.5,
-        "slot_wait": 10.0,
+        "slot_timeout": 10.0,
     }
 
     async def ask(caller: Caller, server: Site) -> None:
@@ -614,7 +605,7 @@ def test_a_request_that_is_cancelled_has_no_slot(make: Make) -> None:
         await asyncio.gather(reading, return_exceptions=True)
         assert await is_free(caller, server)
 
-    server = exchange(make, site(slow=silence, page=trickle), ask, slot_wait=5.0)
+    server = exchange(make, site(slow=silence, page=trickle), ask, slot_timeout=5.0)
     assert "/w" not in paths(server)
 
 
@@ -680,7 +671,7 @@ def test_a_response_of_requests_is_what_it_was() -> None:
             return response
 
     with in_thread(Site(site(page=page(b"x" * 100)))) as server:
-        given: dict[str, Any] = {**AT_ONCE, "concurrency": 1, "slot_wait": 0.2}
+        given: dict[str, Any] = {**AT_ONCE, "concurrency": 1, "slot_timeout": 0.2}
         caller = Requests("MyBot", adapter=Adapter(), **given)
         with caller.own.get(server.url(path="/page"), stream=True) as response:
             assert isinstance(response, Own)
@@ -729,7 +720,7 @@ def test_an_adapter_of_the_users_sends_the_requests() -> None:
 def test_an_adapter_that_sends_again_by_itself_is_refused(retry: int | Retry) -> None:
     """No request leaves without its turn, and no reply is lost to others."""
     adapter = requests.adapters.HTTPAdapter(max_retries=retry)
-    with pytest.raises(ValueError, match="max_retries sends requests again"):
+    with pytest.raises(ValueError, match="max_retries would send requests again"):
         Requests("MyBot", adapter=adapter)
 
 
@@ -773,7 +764,7 @@ def test_a_web_socket_is_asked_about_and_leaves_when_it_is_open(scheme: str) -> 
 
         application = web.Application()
         application.router.add_get("/{path:.*}", answer)
-        given: dict[str, Any] = {**AT_ONCE, "concurrency": 1, "slot_wait": 0.4}
+        given: dict[str, Any] = {**AT_ONCE, "concurrency": 1, "slot_timeout": 0.4}
         async with (
             TestServer(application) as server,
             PoliteMiddleware("MyBot", **given) as polite,
@@ -802,7 +793,7 @@ def test_a_session_that_raises_for_a_status_leaves_no_slot() -> None:
 
         body = page(b"x" * 300_000, 500)
         async with Site(site(page=body)) as server:
-            given: dict[str, Any] = {**AT_ONCE, "concurrency": 1, "slot_wait": 0.4}
+            given: dict[str, Any] = {**AT_ONCE, "concurrency": 1, "slot_timeout": 0.4}
             async with (
                 PoliteMiddleware("MyBot", **given) as polite,
                 aiohttp.ClientSession(middlewares=[polite], raise_for_status=True) as session,
@@ -920,7 +911,7 @@ def test_whoever_waits_when_it_is_closed_is_told_so(make: Make) -> None:
             await caller.fetch(server.url(path="/late"))
         await close(caller)
 
-    server = exchange(make, site(OPEN, slow=slow(1.0)), ask, slot_wait=20.0)
+    server = exchange(make, site(OPEN, slow=slow(1.0)), ask, slot_timeout=20.0)
     assert {"/waiting", "/late"}.isdisjoint(paths(server))
 
 

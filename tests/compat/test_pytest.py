@@ -340,7 +340,7 @@ MISTAKES: dict[str, tuple[str | bytes, str]] = {
     "no_tests": (HEAD, f": no tests; add {TEST}"),
     "no_test_in_the_list": (HEAD + "test = []", f": no tests; add {TEST}"),
     "test_is_a_number": (HEAD + "test = 3", f": no tests; add {TEST}"),
-    "test_is_numbers": (HEAD + "test = [3]", f": test 1: 3 is no test; write {TEST}"),
+    "test_is_numbers": (HEAD + "test = [3]", f": test 1: 3 is not a test; write {TEST}"),
     "one_bracket": (
         HEAD + GOOD.replace("[[test]]", "[test]"),
         ": [test] is a single table; write [[test]], with two brackets",
@@ -376,7 +376,7 @@ MISTAKES: dict[str, tuple[str | bytes, str]] = {
     ),
     "strange_key": (
         HEAD + '"\\u001b" = 1\n' + GOOD,
-        ": unknown key '\\x1b'; there are: robots, dialect, test",
+        ": unknown key '\\x1b'; choose from: robots, dialect, test",
     ),
     "dialect_wrong": (
         HEAD + "dialect = true\n" + GOOD,
@@ -384,11 +384,13 @@ MISTAKES: dict[str, tuple[str | bytes, str]] = {
     ),
     "dialect_unknown": (
         HEAD + 'dialect = "gogle"\n' + GOOD,
-        ": no dialect 'gogle'; there are: audit, google, rfc9309, robotrules, scanner, specificity",
+        ": unknown dialect 'gogle'; choose from: audit, google, rfc9309, robotrules, scanner,"
+        " specificity",
     ),
     "dialect_in_a_test": (
         HEAD + GOOD + 'dialect = "google"\n',
-        ":2: test 1: 'dialect' is for the whole file; write it above the first [[test]]",
+        ":2: test 1: 'dialect' belongs to the file, not to a test;"
+        " write it above the first [[test]]",
     ),
     "test_key": (
         HEAD + GOOD + "\n" + GOOD + "\n" + GOOD.replace("url", "urls"),
@@ -396,7 +398,7 @@ MISTAKES: dict[str, tuple[str | bytes, str]] = {
     ),
     "strange_test_key": (
         HEAD + GOOD + "x = 1",
-        ":2: test 1: unknown key 'x'; there are: agent, url, expect",
+        ":2: test 1: unknown key 'x'; choose from: agent, url, expect",
     ),
     "agent_missing": (
         HEAD + GOOD.replace('agent = "a"\n', ""),
@@ -460,7 +462,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], str]
     site = Site(tmp_path_factory.mktemp("mistakes"))
     site.write("robots.txt", ROBOTS)
     with (site.folder / "large.txt").open("wb") as file:
-        file.truncate(testing.MAX_FILE + 1)
+        file.truncate(testing.assertions.MAX_FILE + 1)
     for name, (content, _) in MISTAKES.items():
         site.write(f"{name}_robots_tests.toml", content)
     printed = site.pytest("-q")

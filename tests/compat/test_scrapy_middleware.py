@@ -90,7 +90,7 @@ CRAWLS = {
     "rules": Crawl(site(CLOSED, go=to("/closed")), ("/open", "/closed", "/go")),
     "503": Crawl(site(page(b"User-agent: *", 503)), ("/open", "/open")),
     "open profile": Crawl(
-        site(page(status=503)), ("/open",), manners={"profile": "open", "backoff_first": 0.05}
+        site(page(status=503)), ("/open",), manners={"profile": "open", "initial_backoff": 0.05}
     ),
     "delay": Crawl(
         site(rules("Crawl-delay: 1")),
@@ -106,6 +106,7 @@ CRAWLS = {
         by_path({"/robots.txt": rules("Crawl-delay: 0.5")}, in_turn(BUSY, page(b"ok"))),
         ("/0", "/1", "/2", "/3"),
         at_once=True,
+        settings={"CONCURRENT_REQUESTS_PER_DOMAIN": 1},  # none is on its way when a reply comes
     ),
     "deferred": Crawl(site(rules("Crawl-delay: 3600")), ("/0", "/1")),
     "retry later": Crawl(
@@ -319,7 +320,7 @@ def test_a_host_that_is_to_be_left_alone_for_long_is_left_out(
     assert found.stats["manners/deferred"] == 1
     (error, text, _) = found.stats["found"][-1]
     assert error == "IgnoreRequest"
-    assert "is not to be asked before" in text
+    assert "is deferred until" in text
 
 
 def test_the_users_own_rules_count(crawls: dict[str, Crawled]) -> None:

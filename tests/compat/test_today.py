@@ -217,7 +217,7 @@ def callers() -> Site:
     return run(main, 120.0)
 
 
-GIVEN = {**AT_ONCE, "backoff_first": 0.05, "slot_wait": 60.0}
+GIVEN = {**AT_ONCE, "initial_backoff": 0.05, "slot_timeout": 60.0}
 
 
 def with_manners(make: type[Caller], situation: Situation) -> Caller:

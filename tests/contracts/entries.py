@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from manners.cache.entry import Entry
-from manners.retrieval.outcome import Availability, Hop, Outcome
+from manners.retrieval.outcome import Availability, Outcome, RobotsHop
 
 ORIGINS = [
     "https://a.example",
@@ -33,8 +33,8 @@ _TEXTS = st.text(
 )
 _TIMES = st.floats(0, 4e9)
 _HOPS = st.builds(
-    Hop, url=_TEXTS, status=st.none() | st.integers(100, 599), cause=_TEXTS
-) | st.just(Hop("https://a.example/robots.txt", 200))
+    RobotsHop, url=_TEXTS, status=st.none() | st.integers(100, 599), cause=_TEXTS
+) | st.just(RobotsHop("https://a.example/robots.txt", 200))
 _OUTCOMES = st.builds(
     Outcome,
     availability=st.sampled_from(Availability),

@@ -15,13 +15,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from manners.cache.backends import Backend, is_entry, open_backend
-from manners.cache.backends.valkey import ValkeyBackend
+from manners.cache.backends import CacheBackend, open_backend
+from manners.cache.backends.valkey import ValkeyCache
+from manners.cache.encoding import valid_entry
 from manners.cache.entry import Entry
 from manners.cache.robots import AsyncRobotsCache
-from manners.cache.tier import AT_A_TIME
+from manners.cache.tier import MAX_CONCURRENT
+from manners.testing import Clock
 from tests.cache.steps import DAY, FILE, START
-from tests.cache.test_robots_cache import CLOSED, OPEN, Clock, Script
+from tests.cache.test_robots_cache import CLOSED, OPEN, Script
 from tests.contracts.entries import ENTRIES, ORIGINS, entry
 from tests.contracts.valkey import Valkey
 from tests.sizes import examples
@@ -55,7 +57,7 @@ class InDict:
         pass
 
 
-Place = Callable[[], Backend]
+Place = Callable[[], CacheBackend]
 """A place for entries: each call is one more backend on it."""
 Places = Callable[[], Place]
 """Makes empty places."""
@@ -81,7 +83,7 @@ def _file(path: Path) -> Place:
 
 
 def _keys(url: str, prefix: str) -> Place:
-    return lambda: ValkeyBackend(url, prefix)
+    return lambda: ValkeyCache(url, prefix)
 
 
 def _dict(kept: dict[str, Entry]) -> Place:
@@ -102,7 +104,7 @@ def run(place: Place, test: Callable[..., Coroutine[Any, Any, None]], number: in
     asyncio.run(all_of_it())
 
 
-async def kept(backend: Backend) -> dict[str, Entry]:
+async def kept(backend: CacheBackend) -> dict[str, Entry]:
     """Everything that is kept, each once."""
     found = [each async for each in backend.entries()]
     by_origin = {each.origin: each for each in found}
@@ -113,7 +115,7 @@ async def kept(backend: Backend) -> dict[str, Entry]:
 def test_nothing_is_known_of_an_unknown_origin(places: Places) -> None:
     """An empty place has nothing, and forgets nothing."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: CacheBackend) -> None:
         assert await backend.load(ORIGINS[0]) is None
         assert not await backend.forget(ORIGINS[0])
         assert await kept(backend) == {}
@@ -130,7 +132,7 @@ def test_nothing_is_known_of_an_unknown_origin(places: Places) -> None:
 def test_what_is_saved_is_loaded_as_it_was(places: Places, saved: list[Entry]) -> None:
     """Every field comes back, in whatever state, from another object too."""
 
-    async def test(backend: Backend, other: Backend) -> None:
+    async def test(backend: CacheBackend, other: CacheBackend) -> None:
         for each in saved:
             await backend.save(each)
         for each in saved:
@@ -138,7 +140,7 @@ def test_what_is_saved_is_loaded_as_it_was(places: Places, saved: list[Entry]) -
                 loaded = await reader.load(each.origin)
                 assert loaded == each
                 assert repr(loaded) == repr(each)
-                assert is_entry(loaded)
+                assert valid_entry(loaded)
         assert await kept(other) == {each.origin: each for each in saved}
 
     run(places(), test, 2)
@@ -148,7 +150,7 @@ def test_what_is_saved_is_loaded_as_it_was(places: Places, saved: list[Entry]) -
 def test_bodies_are_bytes_or_none(places: Places, body: bytes | None) -> None:
     """No body, an empty one, and one of any bytes are three things."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: CacheBackend) -> None:
         await backend.save(entry(body=body))
         loaded = await backend.load(ORIGINS[0])
         assert loaded is not None
@@ -161,7 +163,7 @@ def test_large_bodies_are_kept_whole(places: Places) -> None:
     """A body of more than any profile reads comes back byte by byte."""
     body = random.Random(0).randbytes(4 * 1024 * 1024)
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: CacheBackend) -> None:
         await backend.save(entry(body=body))
         loaded = await backend.load(ORIGINS[0])
         assert loaded is not None
@@ -174,7 +176,7 @@ def test_what_is_stale_is_returned(places: Places) -> None:
     """Freshness is decided by who asks: what was fresh until 1970 is still kept."""
     old = replace(entry(at=0.0), fresh_until=0.0, unreachable_since=0.0)
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: CacheBackend) -> None:
         await backend.save(old)
         assert await backend.load(ORIGINS[0]) == old
         assert await kept(backend) == {ORIGINS[0]: old}
@@ -187,7 +189,7 @@ def test_what_is_stale_is_returned(places: Places) -> None:
 def test_the_newer_is_kept_in_any_order(places: Places, order: list[int], whose: list[int]) -> None:
     """Whoever was slow does not undo what another found out later."""
 
-    async def test(*backends: Backend) -> None:
+    async def test(*backends: CacheBackend) -> None:
         for number, who in zip(order, whose, strict=True):
             # Times differ by less than a millisecond, as those of a fleet do.
             await backends[who].save(entry(at=START + number / 4096, body=b"%d" % number))
@@ -201,7 +203,7 @@ def test_the_newer_is_kept_in_any_order(places: Places, order: list[int], whose:
 def test_of_two_of_one_time_the_later_is_kept(places: Places) -> None:
     """What is not older replaces what is kept."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: CacheBackend) -> None:
         for body in (b"1", None, b"2"):
             await backend.save(entry(body=body))
             loaded = await backend.load(ORIGINS[0])
@@ -217,7 +219,7 @@ def test_the_newer_replaces_every_field(places: Places) -> None:
         entry(body=b"long" * 100), etag='"1"', last_modified="now", unreachable_since=1.0
     )
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: CacheBackend) -> None:
         await backend.save(full)
         bare = entry(at=START + 1, body=None)
         await backend.save(bare)
@@ -235,12 +237,12 @@ def test_the_newer_is_kept_while_many_save(places: Places) -> None:
     order = [(site, number) for site in ORIGINS for number in range(40)]
     random.Random(1).shuffle(order)
 
-    async def test(*backends: Backend) -> None:
-        for some in range(0, len(order), AT_A_TIME):  # as many as a backend is asked at a time
+    async def test(*backends: CacheBackend) -> None:
+        for some in range(0, len(order), MAX_CONCURRENT):  # as many as a backend is asked at a time
             await asyncio.gather(
                 *(
                     backends[place % 4].save(entry(site, START + number, b"%d" % number))
-                    for place, (site, number) in enumerate(order[some : some + AT_A_TIME])
+                    for place, (site, number) in enumerate(order[some : some + MAX_CONCURRENT])
                 )
             )
         found = await kept(backends[0])
@@ -252,7 +254,7 @@ def test_the_newer_is_kept_while_many_save(places: Places) -> None:
 def test_what_is_forgotten_is_gone(places: Places) -> None:
     """Forgetting drops one origin, says whether there was anything, and lets an older one in."""
 
-    async def test(backend: Backend, other: Backend) -> None:
+    async def test(backend: CacheBackend, other: CacheBackend) -> None:
         for site in ORIGINS[:3]:
             await backend.save(entry(site))
         assert await other.forget(ORIGINS[0])
@@ -270,7 +272,7 @@ def test_all_entries_are_listed(places: Places) -> None:
     """However many there are, each comes once, with its body."""
     saved = {f"https://{number}.example": b"%d" % number for number in range(517)}
 
-    async def test(backend: Backend, other: Backend) -> None:
+    async def test(backend: CacheBackend, other: CacheBackend) -> None:
         for site, body in saved.items():
             await backend.save(entry(site, body=body))
         assert {site: each.body for site, each in (await kept(other)).items()} == saved
@@ -284,7 +286,7 @@ def test_entries_are_listed_while_they_change(places: Places) -> None:
     goes = {f"https://{number}.example" for number in range(1, 400, 2)}
     comes = {f"https://{number}.new.example" for number in range(300)}
 
-    async def test(backend: Backend, other: Backend) -> None:
+    async def test(backend: CacheBackend, other: CacheBackend) -> None:
         for site in stays | goes:
             await backend.save(entry(site))
         changes: list[tuple[Change, str]] = [(other.forget, site) for site in sorted(goes)]
@@ -304,7 +306,7 @@ def test_entries_are_listed_while_they_change(places: Places) -> None:
 Change = Callable[[str], Coroutine[Any, Any, bool]]
 
 
-def _saving(backend: Backend) -> Change:
+def _saving(backend: CacheBackend) -> Change:
     async def save(site: str) -> bool:
         await backend.save(entry(site, START + 1))
         return True
@@ -315,7 +317,7 @@ def _saving(backend: Backend) -> Change:
 def test_a_listing_may_be_left_early(places: Places) -> None:
     """Whoever has seen enough leaves, and everything else goes on."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: CacheBackend) -> None:
         for number in range(250):
             await backend.save(entry(f"https://{number}.example"))
         async for _ in backend.entries():
@@ -331,13 +333,13 @@ def test_backends_on_one_place_see_each_other(places: Places) -> None:
     """What one saves or forgets, the other sees at once, and a later one too."""
     place = places()
 
-    async def two(one: Backend, other: Backend) -> None:
+    async def two(one: CacheBackend, other: CacheBackend) -> None:
         for number in range(20):
             saved = entry(at=START + number, body=b"%d" % number)
             await (one, other)[number % 2].save(saved)
             assert await (other, one)[number % 2].load(ORIGINS[0]) == saved
 
-    async def later(backend: Backend) -> None:
+    async def later(backend: CacheBackend) -> None:
         loaded = await backend.load(ORIGINS[0])
         assert loaded is not None
         assert loaded.body == b"19"
@@ -349,10 +351,10 @@ def test_backends_on_one_place_see_each_other(places: Places) -> None:
 def test_places_are_separate(places: Places) -> None:
     """What is kept in one place is not in another."""
 
-    async def saves(backend: Backend) -> None:
+    async def saves(backend: CacheBackend) -> None:
         await backend.save(entry())
 
-    async def has_nothing(backend: Backend) -> None:
+    async def has_nothing(backend: CacheBackend) -> None:
         assert await kept(backend) == {}
 
     run(places(), saves)
@@ -362,7 +364,7 @@ def test_places_are_separate(places: Places) -> None:
 def test_closing_is_harmless(places: Places) -> None:
     """A backend may be closed without having been used, and twice."""
 
-    async def test(backend: Backend, unused: Backend) -> None:
+    async def test(backend: CacheBackend, unused: CacheBackend) -> None:
         await backend.save(entry())
         await backend.close()
         await backend.close()
@@ -374,7 +376,7 @@ def test_closing_is_harmless(places: Places) -> None:
 def test_a_question_that_is_given_up_confuses_nobody(places: Places) -> None:
     """Whoever stops waiting leaves the others with answers to their own questions."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: CacheBackend) -> None:
         for site in ORIGINS:
             await backend.save(entry(site, body=site.encode()))
         for number in range(60):
@@ -393,15 +395,15 @@ def test_a_question_that_is_given_up_confuses_nobody(places: Places) -> None:
 
 def test_a_second_cache_makes_no_request(places: Places) -> None:
     """What one cache retrieved answers for another, which asks again when it is stale."""
-    place, clock = places(), Clock()
+    place, clock = places(), Clock(START)
 
     async def asked() -> int:
         script = Script(FILE)
-        async with AsyncRobotsCache(http=script, now=clock, store=place()) as cache:
+        async with AsyncRobotsCache(http=script, clock=clock, store=place()) as cache:
             assert not await cache.check(CLOSED, "MyBot")
             assert await cache.check(OPEN, "MyBot")
         return len(script.asked)
 
     assert [asyncio.run(asked()) for _ in range(3)] == [1, 0, 0]
-    clock.at = 2 * DAY
+    clock.now = START + 2 * DAY
     assert [asyncio.run(asked()) for _ in range(3)] == [1, 0, 0]

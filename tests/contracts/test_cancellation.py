@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from manners._valkey import Server
+from manners.client.visit import SlotRenewal
 from manners.politeness.backends.valkey import ValkeyBackend
-from manners.visit import Holding
 from tests.client.asking import run
 from tests.contracts.valkey import Valkey
 
@@ -56,7 +56,7 @@ def test_a_slot_that_is_left_while_it_is_renewed(valkey: Valkey, turns: int) -> 
     async def work() -> None:
         backend = ValkeyBackend(valkey.url, concurrency=100)
         visit = Visit(backend, await backend.take("example.com"))
-        async with asyncio.timeout(10), Holding(visit, 0.3):  # type: ignore[arg-type]
+        async with asyncio.timeout(10), SlotRenewal(visit, 0.3):  # type: ignore[arg-type]
             await visit.began.wait()
             for _ in range(turns):
                 await asyncio.sleep(0)

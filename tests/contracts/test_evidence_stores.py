@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 
 from manners.errors import StoreError
-from manners.evidence import store, writer
+from manners.evidence import store
 from manners.evidence.chain import GENESIS, Head, canonical
 from manners.evidence.record import Draft, Snapshot, engine
 from manners.evidence.replay import Replay
 from manners.evidence.store import EvidenceStore, Filter
+from manners.store import writer
 from tests.contracts.postgres import Postgres
 from tests.evidence.drafts import NOW, clerk, draft, drafts, file, site
 from tests.evidence.places import Places, ended, execute, process
@@ -167,8 +168,8 @@ def test_many_tasks_append_in_the_order_they_come(places: Places) -> None:
 
 def test_more_than_one_transaction_takes(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     """A crowd is written in several goes, in its order."""
-    monkeypatch.setattr(writer, "MOST", 7)
-    monkeypatch.setattr(store, "_SNAPSHOTS", 2)
+    monkeypatch.setattr(writer, "MAX_BATCH", 7)
+    monkeypatch.setattr(store, "_MAX_REMEMBERED", 2)
     place = places.new()
 
     async def work() -> None:
@@ -308,7 +309,7 @@ def test_a_record_without_a_file_needs_none(places: Places) -> None:
 @pytest.fixture(scope="module")
 def searched(places: Places) -> str:
     """A store with records of two hosts, two agents and three types."""
-    from manners.exclusions import Exclusions, Rulings
+    from manners.exclusions import Exclusions, Overrides
 
     place, known = places.new(), site((0, file(OTHER)))
     with EvidenceStore(place) as opened:
@@ -318,7 +319,7 @@ def searched(places: Places) -> str:
             url = f"{host}/{'private/' if number % 4 == 0 else ''}{number}"
             verdict = known.check(url, name)
             if number == 7:
-                ruled = Rulings(Exclusions(["/"]), lambda _: True).check(url)
+                ruled = Overrides(Exclusions(["/"]), lambda _: True).check(url)
                 assert ruled is not None
                 opened.append_blocking(clerk(name).draft(url, ruled, None, NOW + number))
             else:
@@ -590,9 +591,9 @@ def test_nothing_is_linked_to_a_broken_end(places: Places, written: str, stateme
     place = places.copy(written)
     execute(place, statement)
     with EvidenceStore(place) as opened:
-        with pytest.raises(StoreError, match="the end of the chain"):
+        with pytest.raises(StoreError, match="the head of the chain"):
             opened.append_blocking(drafts(1)[0])
-        with pytest.raises(StoreError, match="the end of the chain"):
+        with pytest.raises(StoreError, match="the head of the chain"):
             opened.prune(NOW + 100)
         assert list(opened.verify())
         assert opened.count() == 6
@@ -968,17 +969,17 @@ def test_a_writer_that_has_died_is_replaced(
     places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever it died of, whoever comes next is written."""
-    place, tell = places.new(), writer._tell
+    place, tell = places.new(), writer._resolve_all
     died = threading.Event()
 
     def broken(*arguments: Any) -> None:
-        monkeypatch.setattr(writer, "_tell", tell)
+        monkeypatch.setattr(writer, "_resolve_all", tell)
         tell(*arguments)
         raise RuntimeError("nobody expects this")
 
     monkeypatch.setattr(threading, "excepthook", lambda _: died.set())
     with EvidenceStore(place) as opened:
-        monkeypatch.setattr(writer, "_tell", broken)
+        monkeypatch.setattr(writer, "_resolve_all", broken)
         assert opened.append_blocking(drafts(1)[0]) == 1
         assert died.wait(STANDSTILL)
         thread = opened._writer._thread
@@ -1109,9 +1110,9 @@ def test_commits_are_on_the_disk(tmp_path: Any) -> None:
     """WAL, and synchronous=FULL on every connection: a commit that returned has reached it."""
     with EvidenceStore(tmp_path / "store.db") as opened:
         for manager in (
-            opened._database.writing,
-            opened._database.reading,
-            opened._database.writing,
+            opened.writing,
+            opened.reading,
+            opened.writing,
         ):
             with manager() as connection:
                 assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from manners.politeness.backends import Backend, Lease, NotBefore, open_backend
+from manners.politeness.backends import Lease, NotBefore, PolitenessBackend, open_backend
 from manners.politeness.backends.memory import MemoryBackend
 from tests.sizes import examples
 
@@ -25,7 +25,7 @@ HOST, OTHER = "example.com", "other.example"
 STANDSTILL = 60
 """Seconds after which a test that stands still is ended; no promise depends on them."""
 
-Place = Callable[[], Backend]
+Place = Callable[[], PolitenessBackend]
 """Where slots and starts are kept: each call is one more backend on it, as of another process."""
 
 
@@ -69,7 +69,7 @@ def run(place: Place, test: Callable[..., Coroutine[Any, Any, None]], number: in
     asyncio.run(asyncio.wait_for(all_of_it(), STANDSTILL))
 
 
-async def taken(backend: Backend, now: float, host: str = HOST) -> Lease:
+async def taken(backend: PolitenessBackend, now: float, host: str = HOST) -> Lease:
     """A slot that is free."""
     lease = await backend.take(host, now)
     assert isinstance(lease, Lease)
@@ -77,7 +77,7 @@ async def taken(backend: Backend, now: float, host: str = HOST) -> Lease:
     return lease
 
 
-async def full(backend: Backend, now: float, host: str = HOST) -> float:
+async def full(backend: PolitenessBackend, now: float, host: str = HOST) -> float:
     """When to try again where all slots are in use."""
     again = await backend.take(host, now)
     assert isinstance(again, float)
@@ -85,7 +85,7 @@ async def full(backend: Backend, now: float, host: str = HOST) -> float:
     return again
 
 
-async def too_early(backend: Backend, now: float, host: str = HOST) -> float:
+async def too_early(backend: PolitenessBackend, now: float, host: str = HOST) -> float:
     """When to come back where it is not for a slot."""
     again = await backend.take(host, now)
     assert isinstance(again, NotBefore)
@@ -98,7 +98,7 @@ async def too_early(backend: Backend, now: float, host: str = HOST) -> float:
 def test_starts_are_apart_by_the_delays(places: Places) -> None:
     """The first is at once, each later one a delay behind the one before, whoever asks."""
 
-    async def test(backend: Backend, other: Backend) -> None:
+    async def test(backend: PolitenessBackend, other: PolitenessBackend) -> None:
         assert await backend.reserve(HOST, 0.25, NOW) == NOW
         assert await other.reserve(HOST, 5.0, NOW) == NOW + 0.25
         assert await backend.reserve(HOST, 0.0, NOW) == NOW + 5.25
@@ -111,7 +111,7 @@ def test_starts_are_apart_by_the_delays(places: Places) -> None:
 def test_time_that_passes_unused_is_not_saved_up(places: Places) -> None:
     """After a break the next two are apart like all others."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: PolitenessBackend) -> None:
         await backend.reserve(HOST, 1.0, NOW)
         assert await backend.reserve(HOST, 1.0, NOW + 1) == NOW + 1
         assert await backend.reserve(HOST, 1.0, NOW + 100) == NOW + 100
@@ -130,7 +130,7 @@ def test_no_start_is_before_its_time(
 ) -> None:
     """Never in the past, never within a delay, and never later than that."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: PolitenessBackend) -> None:
         now, free = NOW, NOW
         for later, delay, within in asked:
             now += later
@@ -145,7 +145,7 @@ def test_no_start_is_before_its_time(
 def test_what_is_too_far_ahead_reserves_nothing(places: Places) -> None:
     """It is told when it would be, as often as it is asked; what is near enough is reserved."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: PolitenessBackend) -> None:
         await backend.reserve(HOST, 61.0, NOW, 60.0)
         for _ in range(3):
             assert await backend.reserve(HOST, 61.0, NOW, 60.0) == NOW + 61
@@ -159,7 +159,7 @@ def test_what_is_too_far_ahead_reserves_nothing(places: Places) -> None:
 def test_what_is_too_far_ahead_leaves_the_delay_before_it(places: Places) -> None:
     """Nothing of it counts for those who come near enough."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: PolitenessBackend) -> None:
         assert await backend.reserve(HOST, 2.0, NOW) == NOW
         assert await backend.reserve(HOST, 50.0, NOW, 1.0) == NOW + 2
         await taken(backend, NOW + 1)
@@ -171,7 +171,7 @@ def test_what_is_too_far_ahead_leaves_the_delay_before_it(places: Places) -> Non
 def test_whoever_takes_a_slot_late_moves_the_next_start(places: Places) -> None:
     """The host sees starts, not plans; who has reserved already is told, too."""
 
-    async def test(backend: Backend, other: Backend) -> None:
+    async def test(backend: PolitenessBackend, other: PolitenessBackend) -> None:
         assert await backend.reserve(HOST, 5.0, NOW) == NOW
         assert await other.reserve(HOST, 5.0, NOW) == NOW + 5
         await taken(backend, NOW + 3)
@@ -187,7 +187,7 @@ def test_whoever_takes_a_slot_late_moves_the_next_start(places: Places) -> None:
 def test_whoever_takes_a_slot_in_time_moves_nothing(places: Places) -> None:
     """The plan holds."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: PolitenessBackend) -> None:
         for number in range(4):
             start = await backend.reserve(HOST, 5.0, NOW)
             assert start == NOW + 5 * number
@@ -199,7 +199,7 @@ def test_whoever_takes_a_slot_in_time_moves_nothing(places: Places) -> None:
 def test_whoever_takes_a_slot_may_say_which_delay_is_theirs(places: Places) -> None:
     """Others who have reserved meanwhile, with a delay of their own, do not shorten it."""
 
-    async def test(backend: Backend, other: Backend) -> None:
+    async def test(backend: PolitenessBackend, other: PolitenessBackend) -> None:
         assert await backend.reserve(HOST, 5.0, NOW) == NOW
         assert await other.reserve(HOST, 0.25, NOW) == NOW + 5
         lease = await backend.take(HOST, NOW + 3, 5.0)
@@ -214,7 +214,7 @@ def test_whoever_takes_a_slot_may_say_which_delay_is_theirs(places: Places) -> N
 def test_whoever_leaves_late_moves_the_next_start(places: Places) -> None:
     """Also after the time at which others were told that they may start."""
 
-    async def test(backend: Backend, other: Backend) -> None:
+    async def test(backend: PolitenessBackend, other: PolitenessBackend) -> None:
         lease = await backend.take(HOST, NOW, 5.0)
         assert isinstance(lease, Lease)
         assert await other.reserve(HOST, 5.0, NOW + 1) == NOW + 5
@@ -231,7 +231,7 @@ def test_whoever_leaves_late_moves_the_next_start(places: Places) -> None:
 def test_whoever_leaves_late_needs_another_turn_when_others_have_started(places: Places) -> None:
     """Until it is far enough from them; its slot it keeps, and a start of theirs is not moved."""
 
-    async def test(backend: Backend, other: Backend) -> None:
+    async def test(backend: PolitenessBackend, other: PolitenessBackend) -> None:
         late = await backend.take(HOST, NOW, 5.0)
         assert isinstance(late, Lease)
         assert isinstance(await other.take(HOST, NOW + 5, 3.0), Lease)
@@ -247,7 +247,7 @@ def test_whoever_leaves_late_needs_another_turn_when_others_have_started(places:
 def test_whoever_leaves_late_never_brings_the_next_start_nearer(places: Places) -> None:
     """With a shorter delay, or none; a lease that has ended moves nothing."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: PolitenessBackend) -> None:
         lease = await backend.take(HOST, NOW, 5.0)
         assert isinstance(lease, Lease)
         for delay in (0.0, 0.25, None):
@@ -263,7 +263,7 @@ def test_whoever_leaves_late_never_brings_the_next_start_nearer(places: Places) 
 def test_a_penalty_does_not_stop_who_has_started_before_it(places: Places) -> None:
     """It is on its way already; those behind it wait."""
 
-    async def test(backend: Backend, other: Backend) -> None:
+    async def test(backend: PolitenessBackend, other: PolitenessBackend) -> None:
         lease = await backend.take(HOST, NOW, 1.0)
         assert isinstance(lease, Lease)
         await other.penalise(HOST, NOW + 30, NOW)
@@ -280,7 +280,7 @@ def test_a_penalty_does_not_stop_who_has_started_before_it(places: Places) -> No
 def test_no_more_slots_are_taken_than_there_are(places: Places, slots: int) -> None:
     """Whoever takes them; the answer is when the first is free by itself."""
 
-    async def test(backend: Backend, other: Backend) -> None:
+    async def test(backend: PolitenessBackend, other: PolitenessBackend) -> None:
         leases = [await taken((backend, other)[n % 2], NOW + n) for n in range(slots)]
         assert [lease.until for lease in leases] == [NOW + n + LEASE for n in range(slots)]
         assert len({lease.token for lease in leases}) == slots
@@ -293,7 +293,7 @@ def test_no_more_slots_are_taken_than_there_are(places: Places, slots: int) -> N
 def test_a_host_may_have_its_own_number_of_slots(places: Places) -> None:
     """Fewer or more; all others have the usual number."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: PolitenessBackend) -> None:
         for host, slots in ((HOST, 1), (OTHER, 5), ("third.example", 2)):
             for _ in range(slots):
                 await taken(backend, NOW, host)
@@ -305,7 +305,7 @@ def test_a_host_may_have_its_own_number_of_slots(places: Places) -> None:
 def test_a_slot_that_is_released_is_free(places: Places) -> None:
     """For whoever comes first, from the same object or another."""
 
-    async def test(backend: Backend, other: Backend) -> None:
+    async def test(backend: PolitenessBackend, other: PolitenessBackend) -> None:
         one = await taken(backend, NOW)
         await taken(backend, NOW)
         await full(other, NOW)
@@ -322,7 +322,7 @@ def test_a_slot_that_is_released_is_free(places: Places) -> None:
 def test_a_lease_that_is_not_released_ends_by_itself(places: Places) -> None:
     """At its time, not before, each by itself."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: PolitenessBackend) -> None:
         await taken(backend, NOW)
         await taken(backend, NOW + 10)
         assert await full(backend, NOW + LEASE - 0.25) == NOW + LEASE
@@ -337,7 +337,7 @@ def test_a_lease_that_is_not_released_ends_by_itself(places: Places) -> None:
 def test_a_lease_is_renewed_from_now_on(places: Places) -> None:
     """Its slot stays taken beyond what was its end, as often as it is renewed."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: PolitenessBackend) -> None:
         first = await taken(backend, NOW)
         later = NOW
         for _ in range(4):
@@ -365,7 +365,7 @@ def lost(lease: Lease) -> dict[str, Lease]:
 def test_a_wrong_lease_releases_and_renews_nothing(places: Places, which: str) -> None:
     """The slots of others stay theirs, and end when they would have."""
 
-    async def test(backend: Backend, other: Backend) -> None:
+    async def test(backend: PolitenessBackend, other: PolitenessBackend) -> None:
         mine = await taken(backend, NOW)
         await taken(backend, NOW, OTHER)
         wrong = lost(mine)[which]
@@ -385,7 +385,7 @@ def test_a_wrong_lease_releases_and_renews_nothing(places: Places, which: str) -
 def test_a_lease_that_has_ended_is_nobodys(places: Places) -> None:
     """Its holder cannot renew it, nor release what another has taken since."""
 
-    async def test(backend: Backend, other: Backend) -> None:
+    async def test(backend: PolitenessBackend, other: PolitenessBackend) -> None:
         ended = await taken(backend, NOW)
         assert await backend.renew(ended, NOW + LEASE) is None
         theirs = await taken(other, NOW + LEASE)
@@ -400,7 +400,7 @@ def test_a_lease_that_has_ended_is_nobodys(places: Places) -> None:
 def test_a_lease_is_released_once(places: Places) -> None:
     """A second time does nothing, and it cannot be renewed."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: PolitenessBackend) -> None:
         one, two = await taken(backend, NOW), await taken(backend, NOW)
         await backend.release(one)
         await backend.release(one)
@@ -418,7 +418,7 @@ def test_a_lease_is_released_once(places: Places) -> None:
 def test_nothing_starts_during_a_penalty(places: Places) -> None:
     """Neither who reserves, nor who has reserved before; and it says that it is for the time."""
 
-    async def test(backend: Backend, other: Backend) -> None:
+    async def test(backend: PolitenessBackend, other: PolitenessBackend) -> None:
         assert await backend.reserve(HOST, 1.0, NOW) == NOW
         await other.penalise(HOST, NOW + 30, NOW)
         assert await too_early(backend, NOW) == NOW + 30
@@ -433,7 +433,7 @@ def test_nothing_starts_during_a_penalty(places: Places) -> None:
 def test_a_penalty_is_never_shortened(places: Places) -> None:
     """The longest counts, in any order."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: PolitenessBackend) -> None:
         for until in (10.0, 30.0, 20.0, -5.0):
             await backend.penalise(HOST, NOW + until, NOW)
         assert await backend.reserve(HOST, 1.0, NOW) == NOW + 30
@@ -445,7 +445,7 @@ def test_a_penalty_is_never_shortened(places: Places) -> None:
 def test_a_penalty_is_for_the_time_slot_or_no_slot(places: Places) -> None:
     """Whoever waits for both is told about the time; those under way keep their slots."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: PolitenessBackend) -> None:
         lease = await taken(backend, NOW)
         await backend.penalise(HOST, NOW + 30, NOW)
         assert await too_early(backend, NOW + 1) == NOW + 30
@@ -460,7 +460,7 @@ def test_a_penalty_is_for_the_time_slot_or_no_slot(places: Places) -> None:
 def test_a_penalty_counts_for_how_far_ahead_it_is(places: Places) -> None:
     """Beyond what is waited for, nothing is reserved."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: PolitenessBackend) -> None:
         await backend.penalise(HOST, NOW + 900, NOW)
         for _ in range(2):
             assert await backend.reserve(HOST, 1.0, NOW, 60.0) == NOW + 900
@@ -473,7 +473,7 @@ def test_a_penalty_counts_for_how_far_ahead_it_is(places: Places) -> None:
 def test_a_penalty_that_is_over_changes_nothing(places: Places) -> None:
     """Nor does one that was over when it came."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: PolitenessBackend) -> None:
         await backend.penalise(HOST, NOW, NOW)
         assert await backend.reserve(HOST, 1.0, NOW) == NOW
         await taken(backend, NOW)
@@ -488,7 +488,7 @@ def test_a_penalty_that_is_over_changes_nothing(places: Places) -> None:
 def test_hosts_have_nothing_to_do_with_each_other(places: Places) -> None:
     """Starts, slots and penalties are one host's."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: PolitenessBackend) -> None:
         await backend.reserve(HOST, 50.0, NOW)
         await taken(backend, NOW)
         await full(backend, NOW + 50)
@@ -503,7 +503,7 @@ def test_hosts_have_nothing_to_do_with_each_other(places: Places) -> None:
 def test_50_tasks_share_slots_and_starts(places: Places) -> None:
     """However many ask at once, each gets a start of its own, and only so many a slot."""
 
-    async def test(*backends: Backend) -> None:
+    async def test(*backends: PolitenessBackend) -> None:
         starts = await asyncio.gather(
             *(backends[n % 3].reserve(HOST, 0.25, NOW) for n in range(50))
         )
@@ -531,7 +531,7 @@ def test_whatever_happens_slots_and_starts_are_kept_to(
 ) -> None:
     """Never more leases than slots, never a start within a delay or a penalty, none in vain."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: PolitenessBackend) -> None:
         now, earliest, penalty = NOW, NOW, NOW
         held: dict[str, Lease] = {}
         ended = [Lease(HOST, "x", NOW)]
@@ -579,7 +579,7 @@ def test_beginning_is_reserving_and_taking(
 ) -> None:
     """Where a backend can do both in one go, the same comes of it, and is left behind."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: PolitenessBackend) -> None:
         if not (begin := getattr(backend, "begin", None)):
             return
         now, held = NOW, list[Lease]()
@@ -604,7 +604,7 @@ def test_beginning_is_reserving_and_taking(
 def test_a_take_that_is_cancelled_leaves_no_slot_behind(places: Places, rounds: int) -> None:
     """At whatever moment: all slots are free again, soon."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: PolitenessBackend) -> None:
         await backend.reserve(HOST, 0.0)
         tasks = [asyncio.create_task(_take(backend)) for _ in range(2)]
         for _ in range(rounds):
@@ -622,14 +622,14 @@ def test_a_take_that_is_cancelled_leaves_no_slot_behind(places: Places, rounds: 
     run(places(), test)
 
 
-async def _take(backend: Backend) -> Lease | float:
+async def _take(backend: PolitenessBackend) -> Lease | float:
     return await backend.take(HOST)
 
 
 def test_without_a_time_it_is_the_backends_own(places: Places) -> None:
     """Which is the time of day, here."""
 
-    async def test(backend: Backend) -> None:
+    async def test(backend: PolitenessBackend) -> None:
         before = time.time()
         start = await backend.reserve(HOST, 0.0)
         lease = await backend.take(HOST)
@@ -648,7 +648,7 @@ def test_without_a_time_it_is_the_backends_own(places: Places) -> None:
 def test_closing_is_harmless(places: Places) -> None:
     """A backend may be closed without having been used, and twice."""
 
-    async def test(backend: Backend, unused: Backend) -> None:
+    async def test(backend: PolitenessBackend, unused: PolitenessBackend) -> None:
         await taken(backend, NOW)
         await backend.close()
         await backend.close()

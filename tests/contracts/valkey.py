@@ -36,15 +36,15 @@ _PATIENCE = 20.0
 
 
 NO_SERVERS = [
-    ("valkey://localhost:port/", "not a URL of a server"),
-    ("valkey://[::1/", "not a URL of a server"),
-    ("valkey://a:secret/b@localhost:1/", "its database is not a number"),
-    ("valkey://", "names no host"),
-    ("valkey:///0", "names no host"),
-    ("valkey://:secret@/0", "names no host"),
-    ("valkey://:secret@localhost/foo", "its database is not a number"),
-    ("valkey://localhost/0/1", "its database is not a number"),
-    ("valkey://:secret@localhost/0?foo=9", "has an option that there is not"),
+    ("valkey://localhost:port/", "invalid server URL"),
+    ("valkey://[::1/", "invalid server URL"),
+    ("valkey://a:secret/b@localhost:1/", "the database is not a number"),
+    ("valkey://", "no host in the URL"),
+    ("valkey:///0", "no host in the URL"),
+    ("valkey://:secret@/0", "no host in the URL"),
+    ("valkey://:secret@localhost/foo", "the database is not a number"),
+    ("valkey://localhost/0/1", "the database is not a number"),
+    ("valkey://:secret@localhost/0?foo=9", "unknown URL option"),
 ]
 """What is no URL of a server, and what is wrong with it."""
 

@@ -24,7 +24,7 @@ ALIKE = 12
 ATTEMPTS = 3
 """How often what fails is asked for."""
 REDIRECTS = 10
-"""How many redirects may lead to a page, one after the other (`page_redirects`)."""
+"""How many redirects may lead to a page, one after the other (`page_max_redirects`)."""
 
 _MONTHS = 2 * ALIKE
 _LETTERS = "ghijklmnopqrstuvwxyz"  # none of them a digit, in any base that is used: no forms alike

@@ -24,15 +24,15 @@ STANDSTILL = 180.0
 """Seconds after which a crawl has come to a standstill; none takes nearly as long."""
 
 SETTINGS: dict[str, Any] = {
-    "delay_least": 0.1,
-    "delay_most": 0.12,
+    "min_delay": 0.1,
+    "max_delay": 0.12,
     "adaptive_factor": 0.0,
     "concurrency": 2,
     "connections": 40,
     "attempts": ATTEMPTS,
-    "backoff_first": 0.3,
+    "initial_backoff": 0.3,
     "backoff_jitter": JITTER,
-    "backoff_step": 0.0,
+    "backoff_window": 0.0,
     "trap_alike": ALIKE,
     "drop_tracking": True,
     "max_pages": 1_000_000,
@@ -105,9 +105,9 @@ class Crawl:
         """Start a process."""
         command = [
             *(sys.executable, "-m", "tests.crawler.generated_process", str(self.standstills)),
-            *("crawl", "--store", str(self.store), "--config", str(self._config)),
+            *("crawl", *(["resume"] if resume else self.urls)),
+            *("--store", str(self.store), "--config", str(self._config)),
             *("--agent", AGENT, "--allow-private", "--json", *self.options),
-            *(["--resume"] if resume else self.urls),
         ]
         with (self.folder / "out").open("ab") as out, (self.folder / "err").open("ab") as err:
             return subprocess.Popen(
@@ -195,7 +195,7 @@ def check_manners(site: Site, log: Log, settings: dict[str, Any]) -> None:
     for address in log.hosts:
         host = site.hosts[address]
         assert log.most_at_once(address) <= settings["concurrency"], address
-        early += log.early(address, settings["delay_least"], host.crawl_delay)
+        early += log.early(address, settings["min_delay"], host.crawl_delay)
     early = sorted((each for each in early if each[0] > LATE), reverse=True)
     # What a busy machine does to a process is not seen to the last millisecond.
     is_rare = len(early) <= len(log.visits) / 1_000 and early[:1] < [(RARELY, "", "")]
@@ -207,7 +207,7 @@ def check_retries(log: Log, settings: dict[str, Any]) -> None:
     by_url: dict[str, list[Visit]] = {}
     for visit in log.visits:
         by_url.setdefault(visit.url, []).append(visit)
-    backoff, early = settings["backoff_first"] * (1 - JITTER), []
+    backoff, early = settings["initial_backoff"] * (1 - JITTER), []
     for visits in by_url.values():
         for number, (before, after) in enumerate(pairwise(visits)):
             wait = after.at - before.left

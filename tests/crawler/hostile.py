@@ -4,8 +4,8 @@ from pathlib import Path
 
 from sqlalchemy import update
 
-from manners.crawler.found import clean
-from manners.evidence.schema import crawls, pages, urls
+from manners.crawler.frontier.tables import crawls, pages, urls
+from manners.crawler.frontier.values import clean
 from manners.evidence.store import EvidenceStore
 from tests.crawler.made import Made
 
@@ -63,7 +63,7 @@ def made(place: str | Path) -> None:
         crawl.at += 0.5
         crawl.ask(f"https://{name}/{number}")
     crawl.write(f"failed: {ATTACKS[0]}{ATTACKS[15]}", 30.0)
-    with EvidenceStore(place) as store, store._database.writing() as connection:
+    with EvidenceStore(place) as store, store.writing() as connection:
         # What no site can do, but somebody who has the store in hand.
         connection.execute(
             update(urls).where(urls.c.url.like("%b.example%")).values(host=clean(ATTACKS[2]))

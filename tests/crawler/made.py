@@ -17,14 +17,14 @@ from typing import Any
 from sqlalchemy import Connection, insert
 
 from manners.cache.entry import Entry
-from manners.cache.site import Held, Site
-from manners.crawler.found import clean, digest_of
+from manners.cache.site import ParsedEntry, Site
+from manners.crawler.frontier.tables import crawls, hosts, pages, retries, urls
+from manners.crawler.frontier.values import clean, digest_of
 from manners.evidence.record import Clerk, Draft
-from manners.evidence.schema import crawls, hosts, pages, retries, urls
 from manners.evidence.store import EvidenceStore
-from manners.exclusions import Exclusions, Rulings
+from manners.exclusions import Exclusions, Overrides
 from manners.retrieval import profiles
-from manners.retrieval.outcome import Availability, Hop, Outcome
+from manners.retrieval.outcome import Availability, Outcome, RobotsHop
 from manners.robots import dialects
 from manners.urls import host, origin, robots_url
 
@@ -36,10 +36,10 @@ def site(url: str, body: bytes | None, at: float) -> Site:
     """What a site says; without a body, it cannot be reached."""
     found = Availability.AVAILABLE if body is not None else Availability.UNREACHABLE
     note, where = "200" if body is not None else "timeout", robots_url(url)
-    hop = Hop(where, 200 if body is not None else None)
+    hop = RobotsHop(where, 200 if body is not None else None)
     outcome = Outcome(found, note, url=where, hops=(hop,), at=at)
     entry = Entry(origin(url), body, "", outcome, at, at, at + 86_400.0)
-    return Held(entry, dialects.get("rfc9309"), profiles.get("rfc9309")).at(at)
+    return ParsedEntry(entry, dialects.get("rfc9309"), profiles.get("rfc9309")).at(at)
 
 
 class Made:
@@ -59,7 +59,7 @@ class Made:
         self._told = {"agent": agent, **({"exclude": list(exclude)} if exclude else {}), **told}
         self._robots, self._sites = robots or {}, dict[str, Site]()
         self._clerk = Clerk(agent, profiles.get("rfc9309"), "rfc9309", "manners 0")
-        self._rulings = Rulings(Exclusions(exclude), lambda _: True)
+        self._overrides = Overrides(Exclusions(exclude), lambda _: True)
         self._drafts: list[Draft] = []
         self._urls: list[dict[str, Any]] = []
         self._pages: list[dict[str, Any]] = []
@@ -87,7 +87,7 @@ class Made:
         depth: int = 1,
     ) -> None:
         """A URL is asked for, if the engine allows it, and answered so."""
-        ruled = self._rulings.check(url)
+        ruled = self._overrides.check(url)
         known = None if ruled is not None else self._site(url)
         verdict = ruled if ruled is not None else known.check(url, self._agent) if known else None
         assert verdict is not None

@@ -4,16 +4,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from manners.crawler.crawl import Crawl
-from manners.crawler.frontier import Frontier
-from manners.crawler.pages import Crawled
-from manners.evidence import schema
+from manners.crawler.frontier import crawls, tables
+from manners.crawler.page import CrawledPage
 from manners.evidence.store import EvidenceStore
 from tests.client.asking import OPEN, run, settings
 from tests.crawler.site import html
 from tests.faults.server import Call, Handler, Site, page
 
 OTHER, THIRD = "127.0.9.2", "127.0.9.3"
-QUICK: dict[str, Any] = {"backoff_first": 0.01, "backoff_jitter": 0.0}
+QUICK: dict[str, Any] = {"initial_backoff": 0.01, "backoff_jitter": 0.0}
 """No long pauses before something is tried again."""
 Pages = dict[str, Handler]
 Make = Callable[[Callable[..., str]], Pages]
@@ -37,7 +36,7 @@ class Ran:
     def __init__(self, site: Site, store: str) -> None:
         self.site, self.store = site, store
         self.base = site.url(path="")
-        self.pages: list[Crawled] = []
+        self.pages: list[CrawledPage] = []
         self.crawl: Crawl
 
     def begin(self, *starts: str, **changes: Any) -> Crawl:
@@ -85,15 +84,15 @@ class Ran:
     def rows(self) -> dict[str, Any]:
         """What the store has of each page of the last crawl."""
         with EvidenceStore(self.store) as store, store.reading() as connection:
-            query = schema.urls.select().where(schema.urls.c.crawl == Frontier.latest(store))
-            found = connection.execute(query.where(schema.urls.c.kind == "page")).all()
+            query = tables.urls.select().where(tables.urls.c.crawl == crawls.latest(store))
+            found = connection.execute(query.where(tables.urls.c.kind == "page")).all()
         return {self.path(row.url): row for row in found}
 
     @property
     def states(self) -> dict[str, tuple[str, str]]:
         return {path: (row.state, row.reason) for path, row in self.rows.items()}
 
-    def page(self, path: str) -> Crawled:
+    def page(self, path: str) -> CrawledPage:
         return next(each for each in self.pages if self.path(each.url) == path)
 
 

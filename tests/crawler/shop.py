@@ -32,7 +32,7 @@ def made(place: str | Path) -> None:
     chance = random.Random(12)
     crawl = Made(
         place, f"{SHOP}/ {DOCS}/ {NEWS}/", agent=AGENT, robots=ROBOTS, exclude=["/admin"],
-        max_pages=1_000, delay_least=0.2, delay_most=0.5,
+        max_pages=1_000, min_delay=0.2, max_delay=0.5,
     )  # fmt: skip
     problems = [
         {"problem": "relative-url", "detail": "/products/7", "line": 12},

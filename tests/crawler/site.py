@@ -5,7 +5,8 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, NamedTuple
 
 from manners import AsyncClient
-from manners.crawler.discovery import Discovery, Found, Source
+from manners.crawler.discovery import Discovery, Source
+from manners.crawler.frontier.values import FoundUrl
 from tests.client.asking import asking, rules, run
 from tests.faults.server import Handler, Site, Visit, by_path, page
 
@@ -42,7 +43,7 @@ class Seen(NamedTuple):
     """What a discovery has found, and what the server has seen of it."""
 
     discovery: Discovery
-    told: list[Found]
+    told: list[FoundUrl]
     """Every word about a URL, in order."""
     log: list[Visit]
     base: str
@@ -62,7 +63,7 @@ class Seen(NamedTuple):
         """The last word about each URL: empty where it is to be fetched."""
         return {each.url.removeprefix(self.base): each.reason for each in self.told}
 
-    def about(self, path: str) -> Found:
+    def about(self, path: str) -> FoundUrl:
         """The last word about a URL."""
         url = path if path.startswith("http") else self.base + path
         return [each for each in self.told if each.url == url][-1]
@@ -117,7 +118,7 @@ def discover(
                 site.answer = both
             else:
                 site.answer = own
-            told: list[Found] = []
+            told: list[FoundUrl] = []
             async with asking(**changes, **(client or {})) as asker:
                 discovery = Discovery(asker, source, keep=told.append)
                 if during is None:

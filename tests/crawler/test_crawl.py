@@ -18,11 +18,11 @@ from pathlib import Path
 import pytest
 
 from manners._portal import portal
-from manners.crawler import crawl as crawling
-from manners.crawler import keeping
-from manners.crawler.crawl import FINISHED, INTERRUPTED, Crawl, crawl
-from manners.crawler.frontier import Frontier
-from manners.crawler.pages import Crawled
+from manners.crawler import keeping, results
+from manners.crawler.crawl import Crawl, crawl
+from manners.crawler.frontier import crawls
+from manners.crawler.page import CrawledPage
+from manners.crawler.run import FINISHED, INTERRUPTED
 from manners.errors import InvalidURL, StoreError
 from manners.evidence.store import EvidenceStore
 from tests.client.asking import OPEN, in_turn, rules, settings, silence, slow, to, until
@@ -165,11 +165,11 @@ def test_mistakes_are_noticed_at_once(tmp_path: Path) -> None:
     """Before anything is made."""
     with pytest.raises(TypeError, match="a list of URLs"):
         crawl("https://example.com/")
-    with pytest.raises(TypeError, match=r"manners.Settings\(…\), or keywords .*, not dict"):
+    with pytest.raises(TypeError, match=r"manners.Settings\(…\), or keywords .*; not dict"):
         crawl(["https://example.com/"], {"max_pages": 3})  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="begins with a URL"):
+    with pytest.raises(ValueError, match="needs at least one URL"):
         crawl([])
-    with pytest.raises(ValueError, match="nothing to resume without a store"):
+    with pytest.raises(ValueError, match="resume needs a store"):
         crawl([], resume=True)
     with pytest.raises(InvalidURL):
         crawl(["ftp://example.com/"], store=str(tmp_path / "a.db"))
@@ -181,7 +181,7 @@ def test_a_crawl_is_run_once(place: str) -> None:
 
     async def work(ran: Ran) -> None:
         made = await ran.go()
-        with pytest.raises(RuntimeError, match="run once"):
+        with pytest.raises(RuntimeError, match="can be run once"):
             async for _ in made:
                 pass
 
@@ -249,7 +249,7 @@ def test_two_crawls_side_by_side(place: str) -> None:
 
 def test_one_at_a_time_goes_on_with_a_crawl(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other is told so, and does no harm."""
-    monkeypatch.setattr("manners.crawler.crawl._FAREWELL", 0.0)
+    monkeypatch.setattr("manners.crawler.opening._LOCK_TIMEOUT", 0.0)
 
     async def work(ran: Ran) -> None:
         first = ran.begin("/0")
@@ -299,7 +299,7 @@ import asyncio, logging, sys, threading
 from manners.crawler.crawl import crawl
 logging.basicConfig(level=logging.ERROR)
 how, url, place = sys.argv[1:]
-its = dict(store=place, allow_private=True, delay_least=0.0, delay_most=0.0, adaptive_factor=0.0)
+its = dict(store=place, allow_private=True, min_delay=0.0, max_delay=0.0, adaptive_factor=0.0)
 
 def blocking():
     for page in crawl([url], **its):
@@ -449,7 +449,7 @@ def test_abort_ends_what_is_under_way(place: str) -> None:
     visiting(work, lambda _: fan(10, held(started, go)), place)
 
 
-async def collected(made: Crawl) -> list[Crawled]:
+async def collected(made: Crawl) -> list[CrawledPage]:
     return [each async for each in made]
 
 
@@ -772,7 +772,7 @@ def test_what_is_tried_again(
     place: str, answer: Handler, state: str, reason: str | None, times: int
 ) -> None:
     """Three attempts for what may change, one for what will not."""
-    ran = crawled(of(home=html("/x"), x=answer), place, source="links", backoff_step=0.0)
+    ran = crawled(of(home=html("/x"), x=answer), place, source="links", backoff_window=0.0)
     row, came = ran.rows["/x"], ran.page("/x")
     # A connection that was open already may have been a stale one: that is no attempt.
     assert ran.asked.count("/x") - times in ((0, 1) if answer is breaks else (0,))
@@ -797,7 +797,7 @@ def test_attempts_are_a_setting_and_go_on_after_a_resume(place: str) -> None:
 
     async def work(ran: Ran) -> None:
         task = asyncio.create_task(
-            ran.go("/bad", source="links", backoff_first=1.0, backoff_most=1.0)
+            ran.go("/bad", source="links", initial_backoff=1.0, max_backoff=1.0)
         )
         await until(lambda: ran.asked == ["/bad"])
         await until(lambda: ran.states["/bad"] == ("queued", "status 500"))
@@ -993,7 +993,7 @@ def test_traps_by_number_go_on_after_a_resume(place: str) -> None:
 
 def test_there_is_room_for_so_many(place: str) -> None:
     """It is told that there is more."""
-    ran = crawled(lambda _: fan(50), place, source="links", max_found=20)
+    ran = crawled(lambda _: fan(50), place, source="links", max_discovered=20)
     assert ran.crawl.is_cut
     assert len(ran.rows) == 20
     assert ran.crawl.ended == FINISHED
@@ -1060,12 +1060,18 @@ def test_redirect_loops_end(place: str) -> None:
 def test_chains_of_redirects_have_a_limit(place: str) -> None:
     """So many are followed one after another; the next is told as such."""
     pages = {f"/{n}": to(f"/{n + 1}") for n in range(9)}
-    ran = crawled(lambda _: {**pages, "/9": html()}, place, "/0", source="links", page_redirects=4)
+    ran = crawled(
+        lambda _: {**pages, "/9": html()}, place, "/0", source="links", page_max_redirects=4
+    )
     assert ran.asked == ["/0", "/1", "/2", "/3", "/4"]
     assert ran.states["/5"] == ("blocked", "too-many-redirects")
-    ran = crawled(lambda _: {**pages, "/9": html()}, place, "/0", source="links", page_redirects=9)
+    ran = crawled(
+        lambda _: {**pages, "/9": html()}, place, "/0", source="links", page_max_redirects=9
+    )
     assert ran.states["/9"] == ("done", "")
-    ran = crawled(lambda _: {**pages, "/9": html()}, place, "/0", source="links", page_redirects=0)
+    ran = crawled(
+        lambda _: {**pages, "/9": html()}, place, "/0", source="links", page_max_redirects=0
+    )
     assert ran.asked == ["/0"]
 
 
@@ -1275,7 +1281,7 @@ def test_one_that_was_killed_before_anything_was_added(place: str) -> None:
 
     async def work(ran: Ran) -> None:
         with EvidenceStore(place) as store:
-            Frontier.begin(store, [ran.url("/")])
+            crawls.begin(store, [ran.url("/")], now=1.0)
         await ran.go(resume=True)
         assert ran.crawl.ended == FINISHED
         assert len(ran.pages) == 4
@@ -1312,7 +1318,7 @@ def test_keep_is_called_before_a_page_counts(place: str) -> None:
     """With every page, once; while it is called the store says that it is being asked for."""
     kept: list[tuple[str, str]] = []
 
-    def keep(each: Crawled) -> None:
+    def keep(each: CrawledPage) -> None:
         found = execute(place, "SELECT state FROM urls WHERE url = ?", values=(each.url,))
         kept.append((each.url, found[0][0]))
 
@@ -1326,7 +1332,7 @@ def test_keep_is_called_before_a_page_counts(place: str) -> None:
 def test_an_error_in_keep_ends_the_crawl(place: str) -> None:
     """It is raised where the pages are read; the page does not count, and is asked for again."""
 
-    def keep(each: Crawled) -> None:
+    def keep(each: CrawledPage) -> None:
         if each.url.endswith("/a"):
             raise OSError("disk full")
 
@@ -1349,7 +1355,7 @@ def test_a_keep_that_takes_its_time_holds_up_no_other_host(place: str) -> None:
     begun, other_was_asked = threading.Event(), threading.Event()
     other_has_links = asyncio.Event()
 
-    def keep(each: Crawled) -> None:
+    def keep(each: CrawledPage) -> None:
         if "127.0.0.1" in each.url and not begun.is_set():
             begun.set()
             assert other_was_asked.wait(50)
@@ -1379,7 +1385,7 @@ def test_keep_gets_one_page_at_a_time(place: str) -> None:
     threads: list[int] = []
     busy = threading.Lock()
 
-    def keep(_: Crawled) -> None:
+    def keep(_: CrawledPage) -> None:
         assert busy.acquire(blocking=False)
         time.sleep(0.002)
         threads.append(threading.get_ident())
@@ -1399,10 +1405,10 @@ def test_a_keep_that_hangs_does_not_hang_the_end(
     place: str, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The page does not count, and comes again."""
-    monkeypatch.setattr(keeping, "LIMIT", 0.05)
+    monkeypatch.setattr(keeping, "TIMEOUT", 0.05)
     begun, released = threading.Event(), threading.Event()
 
-    def keep(each: Crawled) -> None:
+    def keep(each: CrawledPage) -> None:
         if each.url.endswith("/a"):
             begun.set()
             released.wait(100)
@@ -1430,7 +1436,7 @@ def test_a_keep_that_hangs_does_not_hang_the_end(
     visiting(work, SHOP, place)
 
 
-async def _read(pages: AsyncGenerator[Crawled, None]) -> None:
+async def _read(pages: AsyncGenerator[CrawledPage, None]) -> None:
     async for _ in pages:
         pass
 
@@ -1438,7 +1444,7 @@ async def _read(pages: AsyncGenerator[Crawled, None]) -> None:
 def test_an_exit_in_keep_is_one_of_whoever_iterates(place: str) -> None:
     """And the portal that runs the crawl goes on for everybody else."""
 
-    def keep(_: Crawled) -> None:
+    def keep(_: CrawledPage) -> None:
         sys.exit("enough")
 
     async def work(ran: Ran) -> None:
@@ -1514,7 +1520,7 @@ def test_leaving_a_crawl_whose_store_fails(place: str) -> None:
 
 def test_a_slow_reader_slows_the_crawl(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only so many pages wait for it; none is lost."""
-    monkeypatch.setattr(crawling, "_UNREAD", 10)
+    monkeypatch.setattr(results, "MAX_PAGES", 10)
 
     async def work(ran: Ran) -> None:
         async with aclosing(aiter(ran.begin(max_pages=1000))) as pages:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import manners
-from manners.crawler.crawl import FINISHED, crawl
+from manners.crawler.crawl import crawl
+from manners.crawler.run import FINISHED
 from manners.errors import StoreError
 from manners.evidence.store import EvidenceStore
 from manners.politeness.backends.memory import MemoryBackend
@@ -177,7 +178,7 @@ def test_what_turns_out_to_be_important_comes_soon(place: str) -> None:
         }
 
     async def work(ran: Ran) -> None:
-        await ran.go(delay_least=0.1, delay_most=0.1, max_pages=40)
+        await ran.go(min_delay=0.1, max_delay=0.1, max_pages=40)
         assert ran.states["/best"] == ("done", "")
 
     visiting(work, make, place)
@@ -210,10 +211,10 @@ def test_slots_that_others_have_are_told_of(
     place: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once, until something is answered."""
-    monkeypatch.setattr("manners.crawler.crawl._LATER", 0.05)
+    monkeypatch.setattr("manners.crawler.run.RETRY_SECONDS", 0.05)
 
     async def work(ran: Ran) -> None:
-        await ran.go(source="links", slot_wait=0.05, max_minutes=0.01)
+        await ran.go(source="links", slot_timeout=0.05, max_minutes=0.01)
 
     async def all_taken(*_: object) -> float:
         return time.time() + 300.0

@@ -26,7 +26,7 @@ from tests.crawler.generated_server import Server
 from tests.sizes import size
 
 SMALL = Spec(seed=2, hosts=10, pages=500, crawl_delay=0.5)
-QUICK = {"delay_least": 0.06, "delay_most": 0.07}
+QUICK = {"min_delay": 0.06, "max_delay": 0.07}
 
 
 PAGES = size("CRAWL_PAGES")

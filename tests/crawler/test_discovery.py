@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from manners import AsyncClient
-from manners.crawler.discovery import Discovery, Found, Source
+from manners.crawler.discovery import Discovery, Source
+from manners.crawler.frontier.values import FoundUrl
 from manners.errors import InvalidURL, SlotLost, StoreError
 from manners.evidence.store import EvidenceStore
 from manners.politeness.backends import Lease
@@ -65,9 +66,9 @@ def test_every_url_is_told_with_where_it_was_found() -> None:
     seen = discover(make)
     base = seen.base
     assert seen.told == [
-        Found(f"{base}/", "start", "", 0, 1.0),
-        Found(f"{base}/a", "sitemap", f"{base}/sitemap.xml", 1, 0.5, "2026-01-02"),
-        Found(f"{base}/l", "link", f"{base}/", 1, 0.5),
+        FoundUrl(f"{base}/", "start", "", 0, 1.0),
+        FoundUrl(f"{base}/a", "sitemap", f"{base}/sitemap.xml", 1, 0.5, "2026-01-02"),
+        FoundUrl(f"{base}/l", "link", f"{base}/", 1, 0.5),
     ]
     assert all(each.is_kept for each in seen.told)
 
@@ -233,7 +234,7 @@ def test_a_sitemap_that_cannot_be_had_is_told_and_the_others_are_read(
     assert seen.sitemaps["/bad"] == (status, entries, problems), name
     assert seen.kept == ["/a"]
     assert seen.discovery.is_undecided == status.startswith("(")
-    assert seen.discovery.sitemaps[-1].status in ("not an IPv6 address", "200")
+    assert seen.discovery.sitemaps[-1].status in ("invalid IPv6 address", "200")
     assert len(seen.discovery.sitemaps) == 3
 
 
@@ -678,11 +679,11 @@ def test_no_more_urls_are_looked_at_than_is_set() -> None:
             "/": html('<a rel="nofollow" href="/n">x</a>', "/1", "/4"),
         }
 
-    seen = discover(make, max_found=4)
+    seen = discover(make, max_discovered=4)
     assert seen.kept == ["/", "/1", "/2", "/3"]
     assert seen.discovery.is_cut
     assert seen.discovery.found == {"start": 1, "sitemap": 3, "link": 1}
-    assert not discover(make, max_found=6).discovery.is_cut
+    assert not discover(make, max_discovered=6).discovery.is_cut
 
 
 def test_no_more_sitemaps_are_read_than_is_set() -> None:
@@ -756,7 +757,7 @@ def test_sitemaps_cost_nothing_of_a_budget_and_pages_do() -> None:
 def test_a_page_with_more_links_than_are_read() -> None:
     """Or longer than what is read of a page."""
     links = [f"/{chr(97 + n % 26)}{n}x" for n in range(200)]
-    seen = discover(lambda _: {"/": html(*links)}, "links", page_bytes=1000)
+    seen = discover(lambda _: {"/": html(*links)}, "links", page_max_bytes=1000)
     assert seen.discovery.is_cut
     assert 1 < len(seen.kept) < 200
 
@@ -803,7 +804,7 @@ def test_sitemaps_wait_their_turn(line: str, delay: float) -> None:
         }
 
     slots = Noting()
-    seen = discover(make, delay_least=0.1, delay_most=0.1, client={"politeness": slots})
+    seen = discover(make, min_delay=0.1, max_delay=0.1, client={"politeness": slots})
     assert len(slots.starts) == len(seen.log) == 7
     assert slots.most == 1
     gaps = [later - earlier for earlier, later in pairwise(slots.starts)]
@@ -816,7 +817,7 @@ def test_one_slot_is_enough() -> None:
     def make(url: Url) -> Pages:
         return {"/sitemap.xml": page(urlset(url("/a"), "http://127.0.0.1:1/b"))}
 
-    seen = discover(make, "sitemap", concurrency=1, slot_wait=0.2)
+    seen = discover(make, "sitemap", concurrency=1, slot_timeout=0.2)
     assert seen.fates == {"/a": "", "http://127.0.0.1:1/b": "unreachable"}
     assert not seen.discovery.is_undecided
 
@@ -837,9 +838,9 @@ def test_a_host_that_wants_to_be_left_alone_leaves_what_was_found() -> None:
     assert [each.reason for each in seen.told] == ["", "", ""]
     one, two, three = (each.status for each in seen.discovery.sitemaps)
     assert (one, two) == ("200", "429")
-    assert three.startswith("127.0.0.1 is not to be asked before 20")
+    assert three.startswith("127.0.0.1 is deferred until 20")
     (tried,) = seen.discovery.pages
-    assert tried.status.startswith("127.0.0.1 is not to be asked before 20")
+    assert tried.status.startswith("127.0.0.1 is deferred until 20")
     assert seen.discovery.is_undecided
 
 
@@ -871,7 +872,7 @@ def test_a_slot_that_does_not_come_leaves_what_was_found() -> None:
         start = url("/sitemap.xml")
         return {"/held": stalls}
 
-    seen = discover(make, during=during, concurrency=1, slot_wait=0.1)
+    seen = discover(make, during=during, concurrency=1, slot_timeout=0.1)
     said = "Timeout waiting for host concurrency slot: 127.0.0.1"
     assert seen.sitemaps["/sitemap.xml"][0] == said
     assert [each.status for each in seen.discovery.pages] == [said]
@@ -914,7 +915,7 @@ def test_cancelling_in_the_middle_keeps_what_was_found(where: str) -> None:
 def test_a_store_that_fails_ends_it() -> None:
     """What cannot be written down is not found."""
 
-    def fails(_: Found) -> None:
+    def fails(_: FoundUrl) -> None:
         raise StoreError("x", "full")
 
     async def main() -> None:

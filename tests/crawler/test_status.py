@@ -13,17 +13,20 @@ from typing import Any
 import pytest
 
 from manners.crawler.crawl import Crawl
-from manners.crawler.frontier import Answer, Finished, Frontier, Named
+from manners.crawler.frontier import crawls
+from manners.crawler.frontier.frontier import Frontier
+from manners.crawler.frontier.values import FoundUrl
 from manners.crawler.status import KILLED, RUNNING, Blocked, Status, crawls_of, status_of
 from manners.errors import StoreError
 from manners.evidence.store import EvidenceStore
 from tests.client.asking import run, settings, slow, to
+from tests.crawler.results import Answer, result
 from tests.crawler.site import html
 from tests.faults.server import Call, Site, by_path, in_thread, page
 
 ROOT = Path(__file__).parents[2]
 SITE = "https://example.com"
-ANSWER = Answer(200, "", "text/html", 1000, "0" * 64, "", 2, "", 1.5, 0.25, 0.5, 0.3)
+ANSWER = Answer(body=b"x" * 1000, title="")
 New = Callable[[], str]
 
 
@@ -37,12 +40,11 @@ async def finish(frontier: Frontier, **fates: tuple[Any, ...]) -> None:
             state, reason, status, *rule = fates[name]
             cause = "" if status else reason
             answer = ANSWER._replace(status=status, cause=cause) if state != "blocked" else None
-            finished = Finished(each, state, reason, *rule)
-            await frontier.finish(finished._replace(answer=answer))
+            await frontier.finish(result(each, state, reason, *rule, answer=answer))
 
 
-def link(path: str, kind: str = "page") -> Named:
-    return Named(f"{SITE}{path}" if path.startswith("/") else path, "link", "", 1, kind=kind)
+def link(path: str, kind: str = "page") -> FoundUrl:
+    return FoundUrl(f"{SITE}{path}" if path.startswith("/") else path, "link", "", 1, kind=kind)
 
 
 def test_everything_is_counted(store: EvidenceStore) -> None:
@@ -77,7 +79,7 @@ def test_everything_is_counted(store: EvidenceStore) -> None:
         hosts = await frontier.hosts_with_work()
         await frontier.take(min(hosts), 1, 1e9)
 
-    frontier = Frontier(store, Frontier.begin(store, [f"{SITE}/", "https://other.example/"]))
+    frontier = Frontier(store, crawls.begin(store, [f"{SITE}/", "https://other.example/"], now=1.0))
     run(main)
     status = status_of(store)
     assert (status.crawl, status.crawls) == (frontier.crawl, 1)
@@ -91,7 +93,7 @@ def test_everything_is_counted(store: EvidenceStore) -> None:
         *(("timeout", 2), ("invalid redirect target", 1), ("status 500", 1)),
     ]
     assert status.retries == {"429": 1, "reset": 1}
-    assert (status.fetched, status.left, status.unread, status.undecided) == (4, 4, 2, 0)
+    assert (status.fetched, status.remaining, status.unread, status.undecided) == (4, 4, 2, 0)
     assert sum(status.statuses.values()) == status.fetched
     assert sum(status.failures.values()) == status.states["failed"]
     assert status.blocked == [
@@ -119,12 +121,12 @@ def test_only_the_most_frequent_reasons_are_told(store: EvidenceStore) -> None:
             frontier, **{str(n): ("blocked", f"reason {min(n, 40):02}", None) for n in range(60)}
         )
 
-    frontier = Frontier(store, Frontier.begin(store, [f"{SITE}/"]))
+    frontier = Frontier(store, crawls.begin(store, [f"{SITE}/"], now=1.0))
     run(main)
     status = status_of(store)
     assert (len(status.blocked), status.reasons) == (20, 41)
     assert status.blocked[0] == Blocked("reason 40", "", 0, 20)
-    assert len(status_of(store, most=50).blocked) == 41
+    assert len(status_of(store, max_reasons=50).blocked) == 41
 
 
 @pytest.mark.parametrize(
@@ -150,7 +152,7 @@ def test_whether_there_is_something_to_go_on_with(
         fate = {} if state == "leased" else {"x": (state, reason, None)}
         await finish(frontier, done=("done", "", 200), **fate)
 
-    frontier = Frontier(store, Frontier.begin(store, [f"{SITE}/"]))
+    frontier = Frontier(store, crawls.begin(store, [f"{SITE}/"], now=1.0))
     run(main)
     status = status_of(store)
     assert status.resumable is is_resumable
@@ -172,8 +174,8 @@ def test_the_last_crawl_is_told_or_any_other(store: EvidenceStore) -> None:
     """By its number."""
     with pytest.raises(StoreError, match="there is no crawl in it"):
         status_of(store)
-    first = Frontier.begin(store, [f"{SITE}/1"])
-    second = Frontier.begin(store, [f"{SITE}/2"])
+    first = crawls.begin(store, [f"{SITE}/1"], now=1.0)
+    second = crawls.begin(store, [f"{SITE}/2"], now=1.0)
     assert (status_of(store).crawl, status_of(store).crawls) == (second, 2)
     assert status_of(store, first).start == f"{SITE}/1"
     with pytest.raises(StoreError, match="there is no crawl 99 in it"):
@@ -185,7 +187,7 @@ def test_all_crawls_are_listed_and_the_last_is_unfinished_or_not(store: Evidence
 
     async def main() -> None:
         await frontier.add([link("/a"), link("/moved"), link("/gone"), link("/no"), link("/left")])
-        assert Frontier.unfinished(store) == 0  # nothing was asked for
+        assert crawls.unfinished(store) == 0  # nothing was asked for
         await finish(
             frontier,
             a=("done", "", 200),
@@ -194,8 +196,11 @@ def test_all_crawls_are_listed_and_the_last_is_unfinished_or_not(store: Evidence
             no=("blocked", "rule-matched", None),
         )
 
-    first, discovered = Frontier.begin(store, [f"{SITE}/"]), Frontier.begin(store, ["x"])
-    frontier = Frontier(store, Frontier.begin(store, [f"{SITE}/2"]))
+    first, discovered = (
+        crawls.begin(store, [f"{SITE}/"], now=1.0),
+        crawls.begin(store, ["x"], now=1.0),
+    )
+    frontier = Frontier(store, crawls.begin(store, [f"{SITE}/2"], now=1.0))
 
     def forget(connection: Any, items: Any) -> Any:
         connection.exec_driver_sql(f"UPDATE crawls SET command = 'x' WHERE id = {discovered}")
@@ -203,21 +208,21 @@ def test_all_crawls_are_listed_and_the_last_is_unfinished_or_not(store: Evidence
 
     store.write_blocking(forget, None)
     asyncio.run(main())
-    assert Frontier.unfinished(store) == frontier.crawl
-    place = store._database.engine.url.render_as_string(hide_password=False)
+    assert crawls.unfinished(store) == frontier.crawl
+    place = store.engine.url.render_as_string(hide_password=False)
     with EvidenceStore(place, readonly=True) as reader:
         one, two = crawls_of(reader)
-    assert (one.crawl, one.start, one.ended, one.left) == (first, f"{SITE}/", KILLED, 0)
+    assert (one.crawl, one.start, one.ended, one.remaining) == (first, f"{SITE}/", KILLED, 0)
     assert two[:2] == (frontier.crawl, f"{SITE}/2")
-    assert (two.fetched, two.failed, two.blocked, two.left, two.unread) == (1, 1, 1, 1, 0)
+    assert (two.fetched, two.failed, two.blocked, two.remaining, two.unread) == (1, 1, 1, 1, 0)
 
 
 def test_an_empty_crawl_has_a_status(store: EvidenceStore) -> None:
     """Of nothing."""
-    Frontier.begin(store, [f"{SITE}/"])
+    crawls.begin(store, [f"{SITE}/"], now=1.0)
     status = status_of(store)
     assert (status.states, status.statuses, status.blocked) == ({}, {}, [])
-    assert (status.fetched, status.left, status.hosts, status.bytes) == (0, 0, 0, 0)
+    assert (status.fetched, status.remaining, status.hosts, status.bytes) == (0, 0, 0, 0)
     assert (status.ended, status.resumable) == (KILLED, True)  # it was killed before it began
 
 
@@ -244,7 +249,7 @@ def test_a_crawl_that_runs_says_so(new: New) -> None:
                     looked.set()
             assert made.ended == "finished"
         status = look()
-        assert (status.ended, status.fetched, status.left) == ("finished", 6, 0)
+        assert (status.ended, status.fetched, status.remaining) == ("finished", 6, 0)
 
     def look() -> Status:
         with EvidenceStore(place, create=False) as store:
@@ -257,7 +262,7 @@ def test_a_crawl_that_runs_says_so(new: New) -> None:
 CRAWL = """
 import sys
 from manners.crawler.crawl import crawl
-its = dict(store=sys.argv[2], allow_private=True, delay_least=0.0, delay_most=0.0)
+its = dict(store=sys.argv[2], allow_private=True, min_delay=0.0, max_delay=0.0)
 for page in crawl([sys.argv[1]], adaptive_factor=0.0, **its):
     print(page.url, flush=True)
 """
@@ -283,9 +288,9 @@ def test_a_crawl_that_was_killed_says_so(new: New) -> None:
             status = status_of(store)
             assert status.ended == KILLED
             assert status.states["leased"] > 0
-            assert status.left + status.states["done"] == 31
+            assert status.remaining + status.states["done"] == 31
             assert status_of(store).ended == KILLED  # looking changes nothing
         again = Crawl([], settings(store=place, concurrency=20), resume=True)
-        assert len(list(again)) == status.left
+        assert len(list(again)) == status.remaining
         with EvidenceStore(place) as store:
             assert status_of(store).ended == "finished"

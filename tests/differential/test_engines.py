@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any, NamedTuple
@@ -455,35 +455,41 @@ def test_a_policy_arranges_its_rules_while_others_ask() -> None:
             assert found == [False, True, True] * 4
 
 
-def test_allowed_many_lets_other_threads_run() -> None:
-    """While many URLs are checked, another thread counts on; while one is, it does not.
+@contextmanager
+def another_thread() -> Iterator[Callable[[Callable[[], object]], int]]:
+    """What tells how far another thread counts while some work is done.
 
-    No thread is made to give way: the other one counts only when the first lets it.
+    No thread is made to give way: the other one counts only when the work lets it.
     """
+    count, is_over = 0, False
+
+    def run() -> None:
+        nonlocal count
+        while not is_over:
+            count += 1
+            time.sleep(0)  # gives way
+
+    def progress(work: Callable[[], object]) -> int:
+        before = count
+        work()
+        return count - before
+
+    thread = threading.Thread(target=run)
+    try:
+        with switch_interval(1_000):
+            thread.start()
+            time.sleep(0.01)
+            yield progress
+    finally:
+        is_over = True
+        thread.join()
+
+
+def test_allowed_many_lets_other_threads_run() -> None:
+    """While many URLs are checked, another thread counts on; while one is, it does not."""
     rules = "".join(f"Disallow: /*{'a*' * 40}{n}b$\n" for n in range(200))
     policy = manners.parse(f"User-agent: *\n{rules}").policy("bot")
     asked = [f"/{'a' * 900}{n}b" for n in range(2_000)]
-    counted = 0
-    finished = False
-
-    def count() -> None:
-        nonlocal counted
-        while not finished:
-            counted += 1
-            time.sleep(0)  # gives way
-
-    def progress(work: Any) -> int:
-        before = counted
-        work()
-        return counted - before
-
-    other = threading.Thread(target=count)
-    try:
-        with switch_interval(1_000):
-            other.start()
-            time.sleep(0.01)
-            assert progress(lambda: [policy.allowed(url) for url in asked]) == 0
-            assert any(progress(lambda: policy.allowed_many(asked)) for _ in range(20))
-    finally:
-        finished = True
-        other.join()
+    with another_thread() as progress:
+        assert progress(lambda: [policy.allowed(url) for url in asked]) == 0
+        assert any(progress(lambda: policy.allowed_many(asked)) for _ in range(20))

@@ -248,6 +248,8 @@ def test_the_command_page_has_every_option() -> None:
 def options(words: str, command: Any) -> Iterator[tuple[str, str]]:
     """Every option of a command, and of the subcommands in it, with the words that lead there."""
     for parameter in command.params:
+        if getattr(parameter, "hidden", False):  # an old form, which works until 1.0
+            continue
         yield from ((words, option) for option in parameter.opts if option.startswith("--"))
     for name, subcommand in getattr(command, "commands", {}).items():
         yield from options(f"{words} {name}", subcommand)

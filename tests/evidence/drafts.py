@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from manners.cache.site import Held, Site
-from manners.evidence.chain import GENESIS, Link, hash_of
+from manners.cache.site import ParsedEntry, Site
+from manners.evidence.chain import GENESIS, ChainLink, hash_of
 from manners.evidence.record import Clerk, Draft, Record, engine, parse
 from manners.net.messages import Response
 from manners.retrieval import profiles
@@ -31,7 +31,7 @@ def site(
 ) -> Site:
     """A site of example.com after these replies, at a time, counted from the start."""
     entry = after(*(steps or ((0.0, FILE),)), profile=profile)
-    return Held(entry, dialects.get(dialect), profiles.get(profile)).at(START + at)
+    return ParsedEntry(entry, dialects.get(dialect), profiles.get(profile)).at(START + at)
 
 
 def clerk(
@@ -66,12 +66,12 @@ def record(made: Draft, number: int = 1, previous: str = GENESIS) -> Record:
     return Record(number, made.type, content, metadata, hashed, previous)
 
 
-def chained(made: Sequence[Draft], previous: str = GENESIS, first: int = 1) -> list[Link]:
+def chained(made: Sequence[Draft], previous: str = GENESIS, first: int = 1) -> list[ChainLink]:
     """Drafts as links of a chain."""
     links = []
     for number, each in enumerate(made, first):
         previous = hash_of(previous, number, each.type, each.content, each.metadata)
-        links.append(Link(number, each.type, each.content, each.metadata, previous))
+        links.append(ChainLink(number, each.type, each.content, each.metadata, previous))
     return links
 
 

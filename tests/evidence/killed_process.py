@@ -26,13 +26,13 @@ import psycopg  # noqa: F401 (so does PostgreSQL)
 import sqlalchemy.dialects.postgresql.psycopg  # noqa: F401
 from sqlalchemy import update
 
-from manners.client import AsyncClient
+from manners.client.async_client import AsyncClient
 from manners.errors import StoreError
-from manners.evidence import writer
 from manners.evidence.record import Draft
-from manners.evidence.schema import head
 from manners.evidence.store import EvidenceStore
+from manners.evidence.tables import head
 from manners.settings import Settings
+from manners.store import writer
 
 HOSTS, TASKS = 6, 24
 STANDSTILL = 120
@@ -59,8 +59,8 @@ def opened(place: str) -> EvidenceStore:
 async def fetch(run: str, place: str, port: int) -> None:
     """Fetch pages without end, all different from those of other runs."""
     settings = Settings(
-        delay_least=0.0,
-        delay_most=0.0,
+        min_delay=0.0,
+        max_delay=0.0,
         adaptive_factor=0.0,
         concurrency=TASKS,
         allow_private=True,
@@ -115,7 +115,7 @@ def told_before_the_commit() -> None:
 
     def run(self: "writer.Writer[Any]") -> None:
         while waiting := self._queue.get():
-            writer._tell(waiting, [0] * len(waiting), None)
+            writer._resolve_all(waiting, [0] * len(waiting), None)
             self._write([item for item, _ in waiting])
 
     writer.Writer._run = run  # type: ignore[method-assign]
@@ -138,11 +138,11 @@ def head_in_another_transaction() -> None:
     def torn(self: EvidenceStore, batch: Sequence[Any]) -> Sequence[Any]:
         before = self.head()
         numbers = write(self, batch)
-        with self._database.writing() as connection:
+        with self.writing() as connection:
             after = self._locked_head(connection)
             moved = dict(zip(("number", "hash"), before, strict=True))
             connection.execute(update(head).values(moved))
-        with self._database.writing() as connection:
+        with self.writing() as connection:
             moved = dict(zip(("number", "hash"), after, strict=True))
             connection.execute(update(head).values(moved))
         return numbers
@@ -156,15 +156,15 @@ def snapshots_later() -> None:
 
     def late(self: EvidenceStore, batch: Sequence[Any]) -> Sequence[Any]:
         drafts = [item for _, item in batch]
-        new = {each.snapshot.sha256 for each in drafts if each.snapshot} - self._stored
-        self._stored |= new
+        new = {each.snapshot.sha256 for each in drafts if each.snapshot} - self._snapshots._stored
+        self._snapshots._stored |= new
         numbers = write(self, batch)
-        self._stored -= new
-        with self._database.writing() as connection:
+        self._snapshots._stored -= new
+        with self.writing() as connection:
             for each in drafts:
                 if each.snapshot is not None and each.snapshot.sha256 in new:
-                    connection.exec_driver_sql(self._keep, tuple(each.snapshot))
-        self._stored |= new
+                    connection.exec_driver_sql(self._sql.insert_snapshot, tuple(each.snapshot))
+        self._snapshots._stored |= new
         return numbers
 
     EvidenceStore._write = late  # type: ignore[method-assign]

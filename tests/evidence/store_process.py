@@ -20,9 +20,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from manners.evidence.database import InUse
 from manners.evidence.record import Draft
 from manners.evidence.store import EvidenceStore
+from manners.store.locks import InUse
 from tests.evidence.drafts import NOW, draft, drafts
 
 
@@ -110,7 +110,7 @@ def _fork_beside_a_queue(store: EvidenceStore) -> list[int]:
 
 def _connection(store: EvidenceStore) -> object:
     """What is used to talk to the database."""
-    with store._database.reading() as connection:
+    with store.reading() as connection:
         return connection.connection.dbapi_connection
 
 
@@ -154,7 +154,7 @@ def _alone(place: str, mark: str) -> None:
     found, until = {"was": 0, "met": 0}, time.monotonic() + 2.0
     with EvidenceStore(place) as store:
         while time.monotonic() < until or not found["was"]:
-            with suppress(InUse), store.alone("crawl", 1):
+            with suppress(InUse), store.lock("crawl", 1):
                 found["was"] += 1
                 try:
                     os.close(os.open(mark, os.O_CREAT | os.O_EXCL))

@@ -11,18 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manners.evidence.chain import GENESIS, Head, canonical, hash_of
-from manners.evidence.export import (
-    COLUMNS,
-    MAX_LINE,
-    Exported,
-    NotAnExport,
-    as_dict,
-    cells,
-    csv_line,
-    harmless,
-    holds,
-)
+from manners.evidence.export import MAX_LINE, Exported, NotAnExport, as_dict, holds
 from manners.evidence.record import Record
+from manners.evidence.spreadsheet import COLUMNS, cells, harmless, row_writer
 
 
 def chain(*urls: str) -> list[Record]:
@@ -125,11 +116,11 @@ def put_in(values: list[dict[str, Any]]) -> None:
             changed(1, previous="ab" * 32),
             [
                 "line 1, record 1: was changed",
-                "line 1, record 1: is the first, and follows another",
+                "line 1, record 1: is the first record, but has a previous hash",
             ],
         ),
-        (moved, ["line 3, record 2: stands behind record 3"]),
-        (doubled, ["line 3, record 2: stands behind record 2"]),
+        (moved, ["line 3, record 2: comes after record 3"]),
+        (doubled, ["line 3, record 2: comes after record 2"]),
         (
             renumbered,
             [
@@ -175,15 +166,18 @@ def test_every_changed_byte_is_found(place: int, byte: int) -> None:
     [
         (b"nonsense", "not JSON"),
         (b"\xff", "not UTF-8"),
-        (b"[]", "something is missing"),
-        (b"{}", "something is missing"),
+        (b"[]", "a member is missing"),
+        (b"{}", "a member is missing"),
         (b"[" * 100_000, ""),
         (b"9" * 5000, ""),
-        (lines(FIVE)[1].replace(b'"id": 2', b'"id": 2, "id": 3'), "something is in it twice"),
-        (lines(FIVE)[1].replace(b'"id": 2', b'"id": 2, "note": 1'), "nothing covers 'note'"),
+        (lines(FIVE)[1].replace(b'"id": 2', b'"id": 2, "id": 3'), "a member is in it twice"),
+        (
+            lines(FIVE)[1].replace(b'"id": 2', b'"id": 2, "note": 1'),
+            "unknown member 'note'",
+        ),
         (lines(FIVE)[1].replace(b'"id": 2', b'"id": "2"'), "not a record"),
         (lines(FIVE)[1].replace(b'"id": 2', b'"id": true'), "not a record"),
-        (lines(FIVE)[1].replace(b'"id": 2', b'"id": 0'), "its number is none"),
+        (lines(FIVE)[1].replace(b'"id": 2', b'"id": 0'), "its number is below 1"),
         (b" " * MAX_LINE + b"{}", "too long"),
     ],
     ids=lambda value: value[:40] if isinstance(value, bytes) else None,
@@ -236,11 +230,11 @@ def test_a_file_is_read_line_by_line() -> None:
 def test_a_noted_head_shows_what_a_file_does_not_show_by_itself() -> None:
     """A file that ends early, and one that was written anew."""
     head = end(FIVE)
-    missing = "record 5: was noted, and is not here: the file ends too early, or was filtered"
+    missing = "record 5: is the noted head, and is missing: the file was cut short, or filtered"
     assert verified(lines(FIVE[:4]), head) == [missing]
     assert verified([], head) == [missing]
     anew = chain("http://b/1", "http://b/2", "http://b/3", "http://b/4", "http://b/5")
-    other = "line 5, record 5: has another hash for record 5 than was noted"
+    other = "line 5, record 5: the hash of record 5 differs from the noted head"
     assert verified(lines(anew), head) == [other]
     assert verified(lines(chain(*(record.url for record in FIVE), "http://a/6")), head) == []
 
@@ -250,7 +244,9 @@ def test_a_noted_head_may_be_that_of_the_record_before_the_file() -> None:
     head = Head(2, FIVE[1].hash)
     assert verified(lines(FIVE[2:]), head) == []
     assert verified(lines(FIVE[2:]), Head(2, "ab" * 32)) == [
-        "line 3, record 3: has another hash for record 2 than was noted".replace("line 3", "line 1")
+        "line 3, record 3: the hash of record 2 differs from the noted head".replace(
+            "line 3", "line 1"
+        )
     ]
     assert verified(lines(FIVE), Head(0, GENESIS)) == []
     assert verified([], Head()) == []
@@ -263,9 +259,9 @@ def test_what_a_file_cannot_show_is_said() -> None:
     """A whole file with a head leaves nothing open."""
     assert limits(lines(FIVE), end(FIVE)) == []
     (without_head,) = limits(lines(FIVE))
-    assert without_head.startswith("without --head: whether records are missing at the end")
+    assert without_head.startswith("without --head: cannot tell whether records are missing")
     first, gaps, _ = limits(lines([FIVE[1], FIVE[4]]))
-    assert first == "it begins with record 2: nothing is known of those before"
+    assert first == "it begins with record 2: earlier ones are unknown"
     assert gaps.startswith("gaps between the numbers: 1, as in a filtered export")
 
 
@@ -288,14 +284,12 @@ def test_redacted_lines_are_verified_by_what_links_them() -> None:
     redacted = lines(FIVE, redact=True)
     assert verified(redacted, end(FIVE)) == []
     (said,) = limits(redacted, end(FIVE))
-    assert said.startswith(
-        "5 redacted: whether these were changed cannot be known; the hashes of 0"
-    )
+    assert said.startswith("5 redacted: cannot tell whether these were changed; the hashes of 0")
     (said,) = limits([*redacted[:2], *lines(FIVE[2:])], end(FIVE))
     assert said.startswith("2 redacted:")
-    assert "the hashes of 1 are covered by the record that follows" in said
+    assert "the hashes of 1 are covered by the next record" in said
     assert verified([redacted[0], redacted[2], redacted[1]]) == [
-        "line 3, record 2: stands behind record 3"
+        "line 3, record 2: comes after record 3"
     ]
     other = redacted[2].replace(FIVE[2].hash.encode(), b"ab" * 32)
     assert verified([*redacted[:2], other, redacted[3]]) == [
@@ -308,7 +302,7 @@ def test_a_changed_record_cannot_hide_behind_the_mark() -> None:
     values = as_dict(FIVE[0]) | {"redacted": True}
     values["metadata"] = {**values["metadata"], "url": "http://a/other"}
     assert verified([json.dumps(values).encode()]) == [
-        "line 1, record 1: is marked as redacted, and nothing is left out"
+        "line 1, record 1: is marked as redacted, but nothing is left out"
     ]
 
 
@@ -319,6 +313,13 @@ def test_a_record_without_query_verifies_in_a_redacted_file() -> None:
 
 
 # Tables.
+
+
+def csv_text(row: list[str]) -> str:
+    """A row as it is written, without the end of its line."""
+    written: list[str] = []
+    row_writer(written.append)(row)
+    return "".join(written).removesuffix("\r\n")
 
 
 def table(text: str) -> list[list[str]]:
@@ -363,7 +364,7 @@ def test_a_cell_that_begins_like_a_formula_is_harmless(beginning: str) -> None:
 def test_cells_come_back_as_they_are(texts: list[str]) -> None:
     """Commas, quotes and ends of lines are in quotes; one record is one line."""
     row = [harmless(text) for text in texts]
-    written = csv_line(row)
+    written = csv_text(row)
     assert written.isprintable()
     assert table(written) == ([row] if row else [])
 
@@ -375,4 +376,4 @@ def test_a_row_can_be_made_of_whatever_a_record_has(value: Any) -> None:
     for metadata in (values, {"outcome": values, "exclusion": {"exclude": value}}):
         row = cells(as_dict(Record(1, "x", values, metadata, "", "")))
         assert len(row) == len(COLUMNS)
-        assert csv_line(row).isprintable()
+        assert csv_text(row).isprintable()

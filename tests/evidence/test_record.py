@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manners import Reason
-from manners.cache.site import Held, Site
+from manners.cache.site import ParsedEntry, Site
 from manners.evidence import record as records
 from manners.evidence.chain import canonical
 from manners.evidence.record import TYPES, Clerk, Draft, Record, engine, stamp, without_query
-from manners.exclusions import Exclusions, Rulings
+from manners.exclusions import Exclusions, Overrides
 from manners.net.messages import Response, Unreachable
 from manners.retrieval import profiles
 from manners.retrieval.outcome import Availability, Outcome
@@ -259,7 +259,7 @@ def test_every_standing_of_a_site_is_told(  # noqa: PLR0917 (a row of the table)
 def ruled(url: str, **others: Any) -> Draft:
     """What is written where no site was asked."""
     exclude, include = others.pop("exclude", ()), others.pop("include", ())
-    verdict = Rulings(Exclusions(exclude, include), lambda _: False).check(url)
+    verdict = Overrides(Exclusions(exclude, include), lambda _: False).check(url)
     assert verdict is not None
     return clerk(include=tuple(include), **others).draft(url, verdict, None, NOW)
 
@@ -453,7 +453,7 @@ def test_a_clerk_for_many_writes_what_a_clerk_for_each_writes(
         if how != "robots":
             exclude = ["/"] if how == "excluded" else []
             include = ["/in"] if how == "not included" else []
-            ruling = Rulings(Exclusions(exclude, include), lambda _: False).check(url)
+            ruling = Overrides(Exclusions(exclude, include), lambda _: False).check(url)
             assert ruling is not None
             verdict, known = ruling, None
         made = clerk(**others).draft(url, verdict, known, now)
@@ -465,8 +465,8 @@ def test_a_clerk_for_many_writes_what_a_clerk_for_each_writes(
 
 def test_a_clerk_forgets_what_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many sites, and many rules of one: what is written stays the same."""
-    monkeypatch.setattr(records, "_SITES", 3)
-    monkeypatch.setattr(records, "_WORDS", 2)
+    monkeypatch.setattr(records, "_MAX_SITES", 3)
+    monkeypatch.setattr(records, "_MAX_PREFIXES", 2)
     writer = clerk()
     rules = b"User-agent: *\n" + b"".join(b"Disallow: /%d/\n" % n for n in range(6))
     for turn in range(3):
@@ -479,14 +479,14 @@ def test_a_clerk_forgets_what_is_too_much(monkeypatch: pytest.MonkeyPatch) -> No
                     url, verdict, known, NOW
                 )
     assert len(writer._known) == 3
-    assert all(len(grounds.words) <= 2 for grounds in writer._known.values())
+    assert all(len(grounds.prefixes) <= 2 for grounds in writer._known.values())
 
 
 def test_a_file_is_hashed_once() -> None:
     """Its age changes every second, and the file does not."""
     writer, first = clerk(), site((0.0, file(RULES)))
     assert first.entry is not None
-    held = Held(first.entry, dialects.get("rfc9309"), profiles.get("rfc9309"))
+    held = ParsedEntry(first.entry, dialects.get("rfc9309"), profiles.get("rfc9309"))
     made = []
     for at in range(3):
         known = held.at(START + at * 10)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from manners.cache.site import Held
+from manners.cache.site import ParsedEntry
 from manners.evidence.record import Draft, Record, engine
 from manners.evidence.replay import Difference, Replay
-from manners.exclusions import Exclusions, Rulings
+from manners.exclusions import Exclusions, Overrides
 from manners.net.messages import Response
 from manners.retrieval import profiles
 from manners.robots import dialects
@@ -77,7 +77,7 @@ def decisions(dialect: str, profile: str, story: str, agent: str = AGENT) -> lis
     if story == "another host" and profile == "open":
         steps = [(0, [moved("https://other.example/")])]
     entry = after(*steps, profile=profile)
-    held = Held(entry, dialects.get(dialect), profiles.get(profile))
+    held = ParsedEntry(entry, dialects.get(dialect), profiles.get(profile))
     writer, made = clerk(agent, profile, dialect), []
     for later in LATER:
         now = START + steps[-1][0] + later
@@ -141,7 +141,7 @@ def test_a_profile_that_was_changed_is_replayed_as_it_was() -> None:
     """What a site means that cannot be reached is a setting: the record says which."""
     for setting, allowed in (("allow", True), ("disallow", False)):
         profile = profiles.get("rfc9309").but(unreachable=setting)
-        held = Held(after((0, TIMEOUT)), dialects.get("rfc9309"), profile)
+        held = ParsedEntry(after((0, TIMEOUT)), dialects.get("rfc9309"), profile)
         writer = clerk()
         writer.profile = profile
         verdict = held.at(START).check(HOST + "/a", "MyBot")
@@ -268,7 +268,7 @@ def test_another_file_comes_out_otherwise() -> None:
     """The snapshot decides, not what the record says it says."""
     difference = Replay(lambda _: b"User-agent: *\nDisallow: /x", engine()).again(record(BLOCKED))
     assert difference is not None
-    assert difference.problem == "was disallowed, and is allowed"
+    assert difference.problem == "was disallowed, now allowed"
     assert difference.recorded["line"] == 3
     assert difference.replayed == {
         "allowed": True,
@@ -279,10 +279,10 @@ def test_another_file_comes_out_otherwise() -> None:
     }
     shifted = Replay(lambda _: b"\n" + RULES, engine()).again(record(BLOCKED))
     assert shifted is not None
-    assert shifted.problem == "rested on rule-matched, line 3, and rests on rule-matched, line 4"
+    assert shifted.problem == "was decided by rule-matched, line 3, now by rule-matched, line 4"
     slower = Replay(lambda _: RULES.replace(b": 2", b": 3"), engine()).again(record(BLOCKED))
     assert slower is not None
-    assert slower.problem == "has another crawlDelay than comes out"
+    assert slower.problem == "comes out with a different crawlDelay"
 
 
 def test_a_missing_file_is_told() -> None:
@@ -338,7 +338,7 @@ def test_a_redacted_query_may_have_decided(path: str, is_decided_again: bool) ->
     difference = Replay(snapshots(made), engine()).again(record(made))
     assert (difference is None) is is_decided_again
     if difference is not None:
-        assert difference.problem == "its query is not recorded, and may have decided"
+        assert difference.problem == "its query is not recorded, and may have been decisive"
 
 
 def test_a_redacted_record_that_was_altered_comes_out_otherwise() -> None:
@@ -355,7 +355,7 @@ def test_a_redacted_record_that_was_altered_comes_out_otherwise() -> None:
 
 
 def ruled(url: str, exclude: list[str], include: list[str], **others: Any) -> Draft:
-    verdict = Rulings(Exclusions(exclude, include), lambda _: False).check(url)
+    verdict = Overrides(Exclusions(exclude, include), lambda _: False).check(url)
     assert verdict is not None
     return clerk(include=tuple(include), **others).draft(url, verdict, None, NOW)
 

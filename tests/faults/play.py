@@ -44,13 +44,16 @@ def settled(count: Callable[[], int], most: int) -> bool:
 
 
 def run(work: Callable[[], Awaitable[list[str]]]) -> None:
-    """Run some work; it has no complaints, and leaves no task, socket or thread behind."""
+    """Run some work; it has no complaints, and leaves no task, socket or thread behind.
+
+    Server and client share a loop, and the client has less than a second.
+    """
     complaints: list[str] = []
 
     async def watched() -> None:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda _, context: complaints.append(f"loop: {context}"))
-        complaints.extend(await work())
+        complaints.extend(await judged(work))
         for _ in range(3):  # what is closed is gone a few turns later
             await asyncio.sleep(0)
         left = asyncio.all_tasks() - {asyncio.current_task()}
@@ -113,14 +116,7 @@ async def ask(cache: AsyncRobotsCache, fault: Fault, url: str) -> str | None:
 
 
 async def play(profile: Profile, family: list[Fault], times: int = 1) -> list[str]:
-    """Play faults side by side, each on addresses of its own; what is wrong with the answers.
-
-    Server and client share a loop, and the client has less than a second.
-    """
-    return await judged(lambda: _play(profile, family, times))
-
-
-async def _play(profile: Profile, family: list[Fault], times: int) -> list[str]:
+    """Play faults side by side, each on addresses of its own; what is wrong with the answers."""
     blocks = {f"127.{20 + n // 250}.{n % 250}.": fault for n, fault in enumerate(family)}
     answer = by_address({block: fault.answer for block, fault in blocks.items()})
     complaints: list[str] = []

@@ -2,6 +2,7 @@
 nothing it had is lost to others, and the next one works."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from itertools import count
@@ -11,18 +12,19 @@ from typing import Any
 import pytest
 
 from manners._valkey import Server
-from manners.cache.backends import Backend as Store
+from manners.cache.backends import CacheBackend
 from manners.cache.backends import open_backend as open_store
 from manners.cache.robots import AsyncRobotsCache
 from manners.cache.tier import Tier
+from manners.client.hosts import HostPace
+from manners.client.visit import SlotRenewal, Visit
 from manners.evidence.store import EvidenceStore
 from manners.net.messages import Get, Response
-from manners.politeness.backends import Backend, Lease
+from manners.politeness.backends import Lease, PolitenessBackend
 from manners.politeness.backends.memory import MemoryBackend
 from manners.politeness.backends.valkey import ValkeyBackend
 from manners.politeness.gate import Gate
 from manners.politeness.schedule import Pace
-from manners.visit import Holding, Host, Visit
 from tests.client.asking import asking, run, site
 from tests.contracts.entries import entry
 from tests.contracts.valkey import Valkey
@@ -31,7 +33,7 @@ from tests.faults.cancelling import Work, at_every_await
 from tests.faults.server import Site
 
 HOST = "example.com"
-PACE = Pace(concurrency=1, delay_least=0.0, delay_most=0.0, slot_wait=60.0)
+PACE = Pace(concurrency=1, min_delay=0.0, max_delay=0.0, slot_timeout=60.0)
 
 
 def cancel_everywhere(scenario: Callable[[], AbstractAsyncContextManager[Work]]) -> None:
@@ -45,7 +47,7 @@ def cancel_everywhere(scenario: Callable[[], AbstractAsyncContextManager[Work]])
 
 
 @pytest.fixture(params=["memory", "valkey", "valkey by wait_for"])
-def made(request: pytest.FixtureRequest) -> Callable[[], Backend]:
+def made(request: pytest.FixtureRequest) -> Callable[[], PolitenessBackend]:
     """What makes a backend with one slot for each host, and nothing in it.
 
     With a timeout of its own, redis-py uses `wait_for`, which loses cancellations on 3.11.
@@ -56,7 +58,7 @@ def made(request: pytest.FixtureRequest) -> Callable[[], Backend]:
     url = valkey.url + ("?socket_timeout=20" if "wait_for" in request.param else "")
     numbers = count()
 
-    def make() -> Backend:
+    def make() -> PolitenessBackend:
         prefix = f"cancelled:{next(numbers)}:"
         return ValkeyBackend(url, 1, 300.0, None, f"{prefix}s:", f"{prefix}d:")
 
@@ -64,13 +66,13 @@ def made(request: pytest.FixtureRequest) -> Callable[[], Backend]:
 
 
 @asynccontextmanager
-async def gated(backend: Backend) -> AsyncIterator[Gate]:
+async def gated(backend: PolitenessBackend) -> AsyncIterator[Gate]:
     """A gate; in the end nobody is in it, all places are free, and the slot can be had."""
     gate = Gate(backend, PACE, lambda: 0.0, places=1)
     yield gate
     lease = await gate.enter(HOST, PACE.gap)
     await gate.leave(lease)
-    line = gate._lines[HOST]
+    line = gate._lanes[HOST]
     assert (line.running, line.is_led, len(line.waiting)) == (0, False, 0)
     assert gate._places.used == 0
     if isinstance(backend, ValkeyBackend):
@@ -85,7 +87,7 @@ async def settled(backend: ValkeyBackend) -> None:
     """Wait for what goes on when nobody waits for it, as giving back what came too late."""
     while backend._tasks:
         await asyncio.wait(backend._tasks)
-    pool = backend._server.redis.connection_pool
+    pool = backend._script.server.redis.connection_pool
     assert len(pool._in_use_connections) == 0
 
 
@@ -98,7 +100,7 @@ async def visit(gate: Gate, turns: int = 1) -> None:
         await gate.leave(lease)
 
 
-def test_one_who_comes(made: Callable[[], Backend]) -> None:
+def test_one_who_comes(made: Callable[[], PolitenessBackend]) -> None:
     """A visit with nobody else there."""
 
     @asynccontextmanager
@@ -109,7 +111,7 @@ def test_one_who_comes(made: Callable[[], Backend]) -> None:
     cancel_everywhere(scenario)
 
 
-def test_one_in_line(made: Callable[[], Backend]) -> None:
+def test_one_in_line(made: Callable[[], PolitenessBackend]) -> None:
     """Somebody has the slot, and somebody waits behind: the line moves on."""
 
     @asynccontextmanager
@@ -130,7 +132,7 @@ def test_one_in_line(made: Callable[[], Backend]) -> None:
     cancel_everywhere(scenario)
 
 
-def test_one_who_waits_for_the_time(made: Callable[[], Backend]) -> None:
+def test_one_who_waits_for_the_time(made: Callable[[], PolitenessBackend]) -> None:
     """The start that was reserved is not lost: the next one takes it."""
     pause = 0.02
 
@@ -144,7 +146,7 @@ def test_one_who_waits_for_the_time(made: Callable[[], Backend]) -> None:
 
 
 @pytest.mark.parametrize("verb", ["renew", "penalise", "reserve", "release"])
-def test_single_verbs(made: Callable[[], Backend], verb: str) -> None:
+def test_single_verbs(made: Callable[[], PolitenessBackend], verb: str) -> None:
     """Renewing, a penalty, a start that is reserved, a slot that is given back."""
 
     @asynccontextmanager
@@ -157,7 +159,7 @@ def test_single_verbs(made: Callable[[], Backend], verb: str) -> None:
             finally:
                 await gate.leave(lease)
 
-    async def spoken(backend: Backend, lease: Lease) -> None:
+    async def spoken(backend: PolitenessBackend, lease: Lease) -> None:
         match verb:
             case "renew":
                 await backend.renew(lease)
@@ -172,7 +174,7 @@ def test_single_verbs(made: Callable[[], Backend], verb: str) -> None:
     cancel_everywhere(scenario)
 
 
-def test_a_slot_that_is_held_and_renewed(made: Callable[[], Backend]) -> None:
+def test_a_slot_that_is_held_and_renewed(made: Callable[[], PolitenessBackend]) -> None:
     """A stream that ends at any moment of a renewal ends, and its slot is free."""
 
     @asynccontextmanager
@@ -182,9 +184,9 @@ def test_a_slot_that_is_held_and_renewed(made: Callable[[], Backend]) -> None:
 
     async def held(gate: Gate) -> None:
         lease = await gate.enter(HOST, PACE.gap)
-        visiting = Visit(gate, Host(PACE, None), HOST, lease, lambda: 0.0)
+        visiting = Visit(gate, HostPace(HOST, PACE, None, time.time, lambda: 0.0), lease)
         renewed = visiting._renewed
-        async with Holding(visiting, 0.003):
+        async with SlotRenewal(visiting, 0.003):
             while visiting._renewed == renewed:
                 await asyncio.sleep(0.001)
             for _ in range(3):
@@ -229,14 +231,14 @@ def test_a_question_to_a_server_whose_answer_is_waited_for_with_wait_for(valkey:
 
 
 @pytest.fixture(params=["sqlite", "valkey"])
-def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], Store]:
+def stored(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], CacheBackend]:
     """What makes a store of a cache, in a place of its own."""
     if request.param == "sqlite":
         numbers = count()
         return lambda: open_store(str(tmp_path / f"{next(numbers)}.db"))
     valkey: Valkey = request.getfixturevalue("valkey")
 
-    def make() -> Store:
+    def make() -> CacheBackend:
         valkey.command("FLUSHALL")
         return open_store(valkey.url)
 
@@ -255,7 +257,7 @@ class Sender:
         pass
 
 
-def test_a_robots_txt(stored: Callable[[], Store]) -> None:
+def test_a_robots_txt(stored: Callable[[], CacheBackend]) -> None:
     """Whoever else waits for it gets it, and so does the next one."""
 
     @asynccontextmanager
@@ -269,7 +271,7 @@ def test_a_robots_txt(stored: Callable[[], Store]) -> None:
     cancel_everywhere(scenario)
 
 
-def test_a_cache_that_is_closed(stored: Callable[[], Store]) -> None:
+def test_a_cache_that_is_closed(stored: Callable[[], CacheBackend]) -> None:
     """It can be closed again; what was under way has ended."""
 
     @asynccontextmanager
@@ -285,7 +287,7 @@ def test_a_cache_that_is_closed(stored: Callable[[], Store]) -> None:
 
 
 @pytest.mark.parametrize("verb", ["load", "save", "forget"])
-def test_what_keeps_files(stored: Callable[[], Store], verb: str) -> None:
+def test_what_keeps_files(stored: Callable[[], CacheBackend], verb: str) -> None:
     """It keeps and finds the next one; a cancellation is no failure of it."""
     kept = entry()
 

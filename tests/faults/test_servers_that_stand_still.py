@@ -369,7 +369,7 @@ def test_stopping_a_crawl_while_valkey_stands_still(own: Valkey, tmp_path: Path,
     async def main() -> None:
         async with Site(served(fan(PAGES))) as web:
             place = str(tmp_path / "crawl.db")
-            its = settings(**shared(own.url, store=place, delay_least=0.1, delay_most=0.1))
+            its = settings(**shared(own.url, store=place, min_delay=0.1, max_delay=0.1))
             crawl = Crawl([web.url()], its, agent="MyBot")
             pages = aiter(crawl)
             await anext(pages)

@@ -29,6 +29,7 @@ from manners.robots.dialects import Dialect
 from tests.differential.generate import Case, cases
 from tests.differential.test_engines import EVERY, difference, report
 from tests.differential.test_planted_bugs import LINKER, LOAD, ROOT, to_c
+from tests.fuzzing import command_line
 
 KEPT = ROOT / "build" / "fuzz"
 FLAGS = [
@@ -159,20 +160,11 @@ def runtime() -> Path:
 
 def main(arguments: list[str]) -> int:
     """Fuzz, or try files once more; 0 when nothing failed."""
-    options = [each for each in arguments if each.startswith("-")]
-    again = [str(Path(each).resolve()) for each in arguments if not each.startswith("-")]
-    corpus, crashes = KEPT / "corpus", KEPT / "crashes"
-    for folder in (corpus, crashes):
-        folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        tried, words, begin = folder / "tried", folder / "words", folder / "seeds"
-        escaped = ["".join(f"\\x{octet:02x}" for octet in word) for word in WORDS]
-        words.write_text("".join(f'"{each}"\n' for each in escaped), "ascii")
+        tried = folder / "tried"
         tried.write_bytes(bytes(SIZE + MOST))
-        begin.mkdir()
-        for number, data in enumerate(seeds()):
-            (begin / str(number)).write_bytes(data)
+        words = command_line(arguments, OPTIONS, KEPT, folder, words=WORDS, seeds=seeds())
         environment = {
             **os.environ,
             "LD_PRELOAD": str(runtime()),
@@ -181,15 +173,13 @@ def main(arguments: list[str]) -> int:
             "MANNERS_PURE": "0",
             "MANNERS_FUZZED": str(tried),
         }
-        options = [*OPTIONS, f"-artifact_prefix={crashes}/", f"-dict={words}", *options]
-        places = again or [str(corpus), str(begin)]
-        command = [sys.executable, "-c", FUZZ, str(build(folder)), *options, *places]
+        command = [sys.executable, "-c", FUZZ, str(build(folder)), *words]
         code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
         if code == 0:
             return 0
         noted = tried.read_bytes()
         data = noted[SIZE:][: int.from_bytes(noted[:SIZE], "big")]
-    crash = crashes / f"crash-{hashlib.sha1(data).hexdigest()}"  # as libFuzzer names it
+    crash = KEPT / "crashes" / f"crash-{hashlib.sha1(data).hexdigest()}"  # as libFuzzer names it
     crash.write_bytes(data)
     case, dialect = to_case(data)
     print(f"\nFAILED with exit status {code}, in dialect {dialect.name}: {case}")

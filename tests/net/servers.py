@@ -131,3 +131,8 @@ class Answers(AbstractResolver):
 
     async def close(self) -> None:
         self.closed = True
+
+
+async def hang(_: object, __: object, ___: bytes) -> None:
+    """Answer nothing, and keep the connection."""
+    await asyncio.sleep(60)

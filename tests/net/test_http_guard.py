@@ -1,56 +1,26 @@
 """Nothing arrives where nothing may arrive: a real server waits there, and hears of nobody."""
 
 import asyncio
-import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from functools import partial
 from ipaddress import ip_network
 from pathlib import Path
 
 import pytest
-import trustme
 from aiohttp.abc import AbstractResolver
 
 from manners.cache.robots import AsyncRobotsCache
 from manners.net import guard, http
-from manners.net.http import Http
-from manners.net.messages import Get, Response, Unreachable
+from manners.net.messages import Get, Response
+from manners.net.resolver import GuardedResolver
 from manners.retrieval.outcome import Availability, Outcome
+from tests.net import exchanges
+from tests.net.exchanges import cause, certified
 from tests.net.servers import OK, Answers, forwarding, serving
 
 keep_alive_or_not = pytest.mark.parametrize("keep_alive", [True, False])
 
 
-@asynccontextmanager
-async def opened(
-    *,
-    allow_private: bool = False,
-    keep_alive: bool = False,
-    proxy: str | None = None,
-    resolver: AbstractResolver | None = None,
-    ca_file: str | None = None,
-    auth: dict[str, tuple[str, str]] | None = None,
-) -> AsyncIterator[Http]:
-    """An `Http` that is closed in the end."""
-    made = Http(
-        user_agent="Test/1.0",
-        allow_private=allow_private,
-        keep_alive=keep_alive,
-        proxy=proxy,
-        resolver=resolver,
-        ca_file=ca_file,
-        auth=auth,
-    )
-    try:
-        yield made
-    finally:
-        await made.close()
-
-
-def cause(reply: Response | Unreachable) -> str:
-    """Why there is no answer; a failure when there is one."""
-    assert isinstance(reply, Unreachable), reply
-    return reply.cause
+opened = partial(exchanges.opened, allow_private=False)
 
 
 FORMS = [
@@ -166,11 +136,11 @@ def test_the_last_gate_holds_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """With names and answers unjudged, the socket to a refused address is still not made."""
     monkeypatch.setattr(guard, "refuses", lambda _: False)
 
-    class Unguarded(http._GuardedResolver):
+    class Unguarded(GuardedResolver):
         def __init__(self, resolver: AbstractResolver, _: bool) -> None:
             super().__init__(resolver, False)
 
-    monkeypatch.setattr(http, "_GuardedResolver", Unguarded)
+    monkeypatch.setattr(http, "GuardedResolver", Unguarded)
 
     async def main() -> None:
         async with serving() as server:
@@ -336,10 +306,7 @@ def test_a_proxy_is_not_asked_for_private_addresses(form: str) -> None:
 
 def test_https_goes_through_a_tunnel(tmp_path: Path) -> None:
     """The proxy is told host and port; name, password and path are for the site alone."""
-    authority = trustme.CA()
-    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("site.example").configure_cert(tls)
+    tls, ca_file = certified(tmp_path, "site.example")
 
     async def main() -> None:
         async with (
@@ -347,7 +314,7 @@ def test_https_goes_through_a_tunnel(tmp_path: Path) -> None:
             serving(forwarding(server.port)) as proxy,
             opened(
                 proxy=f"http://127.0.0.1:{proxy.port}",
-                ca_file=str(tmp_path / "ca.pem"),
+                ca_file=ca_file,
                 auth={"https://site.example": ("me", "secret")},
             ) as sender,
         ):
@@ -367,18 +334,13 @@ def test_https_goes_through_a_tunnel(tmp_path: Path) -> None:
 
 def test_credentials_of_a_proxy_are_for_the_proxy(tmp_path: Path) -> None:
     """They go with the CONNECT, not through the tunnel."""
-    authority = trustme.CA()
-    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("site.example").configure_cert(tls)
+    tls, ca_file = certified(tmp_path, "site.example")
 
     async def main() -> None:
         async with (
             serving(tls=tls) as server,
             serving(forwarding(server.port)) as proxy,
-            opened(
-                proxy=f"http://me:secret@127.0.0.1:{proxy.port}", ca_file=str(tmp_path / "ca.pem")
-            ) as sender,
+            opened(proxy=f"http://me:secret@127.0.0.1:{proxy.port}", ca_file=ca_file) as sender,
         ):
             assert isinstance(await sender.send(Get("https://site.example/a")), Response)
             assert proxy.headers()["proxy-authorization"] == "Basic bWU6c2VjcmV0"

@@ -14,10 +14,16 @@ from manners.politeness.backends import Lease, NotBefore
 from manners.politeness.backends.memory import MemoryBackend
 from manners.politeness.gate import Gate
 from manners.politeness.schedule import Pace
-from tests.politeness.skipping import START, now, run
+from manners.testing import Clock, run
 from tests.sizes import examples
 
 HOST, OTHER = "example.com", "other.example"
+START = Clock().start
+
+
+def now() -> float:
+    """Seconds since the loop began, to the millisecond."""
+    return round(asyncio.get_running_loop().time() - START, 3)
 
 
 class Scene:
@@ -25,7 +31,7 @@ class Scene:
 
     def __init__(
         self,
-        pace: Pace = Pace(delay_least=0.5, delay_most=0.5),  # noqa: B008 (a pace does not change)
+        pace: Pace = Pace(min_delay=0.5, max_delay=0.5),  # noqa: B008 (a pace does not change)
         own: Mapping[str, int] | None = None,
         backend: MemoryBackend | None = None,
     ) -> None:
@@ -90,7 +96,7 @@ def test_starts_are_in_order_and_apart_by_the_gap() -> None:
         assert scene.starts == {"a": 0, "b": 0.5, "c": 1, "d": 1.5, "e": 2, "f": 2.5}
         assert list(scene.starts) == list("abcdef")
 
-    run(test)
+    run(test())
 
 
 def test_whoever_comes_later_is_behind() -> None:
@@ -104,7 +110,7 @@ def test_whoever_comes_later_is_behind() -> None:
         await all_of(*tasks, scene.go("e", gap=3.0))
         assert scene.starts == {"a": 0, "b": 3, "c": 6, "d": 9, "e": 12}
 
-    run(test)
+    run(test())
 
 
 def test_after_a_break_nobody_waits() -> None:
@@ -117,7 +123,7 @@ def test_after_a_break_nobody_waits() -> None:
         await scene.go("b")
         assert scene.starts == {"a": 0, "b": 0.5}
 
-    run(test)
+    run(test())
 
 
 def test_the_gap_is_drawn_once_for_each() -> None:
@@ -130,7 +136,7 @@ def test_the_gap_is_drawn_once_for_each() -> None:
         await all_of(*(scene.go(name) for name in "abcd"))
         assert scene.starts == {"a": 0, "b": 0.2, "c": 0.7, "d": 1.05}
 
-    run(test)
+    run(test())
 
 
 def test_no_more_than_the_slots_are_in_use() -> None:
@@ -141,7 +147,7 @@ def test_no_more_than_the_slots_are_in_use() -> None:
         await all_of(scene.go("a", 4.017), scene.go("b", 2.019), scene.go("c", 2), scene.go("d"))
         assert scene.starts == {"a": 0, "b": 0.5, "c": 2.519, "d": 4.017}
 
-    run(test)
+    run(test())
 
 
 def test_a_host_may_have_its_own_slots() -> None:
@@ -154,7 +160,7 @@ def test_a_host_may_have_its_own_slots() -> None:
         await all_of(*tasks)
         assert scene.starts == {"a": 0, "A": 0, "B": 0.5, "C": 1, "b": 3}
 
-    run(test)
+    run(test())
 
 
 def test_starts_are_apart_when_slots_were_scarce() -> None:
@@ -167,7 +173,7 @@ def test_starts_are_apart_when_slots_were_scarce() -> None:
         assert scene.ends["a"] == scene.ends["b"] == 5
         assert [scene.starts[name] for name in "cdef"] == [5, 5.5, 6, 6.5]
 
-    run(test)
+    run(test())
 
 
 def test_a_start_is_waited_for_once() -> None:
@@ -179,7 +185,7 @@ def test_a_start_is_waited_for_once() -> None:
         await all_of(*tasks)
         assert scene.starts == {"a": 0, "b": 4, "c": 12}
 
-    run(test)
+    run(test())
 
 
 def test_one_host_does_not_stand_in_the_way_of_another() -> None:
@@ -195,7 +201,7 @@ def test_one_host_does_not_stand_in_the_way_of_another() -> None:
         await all_of(*line)
         assert [scene.starts[f"a{n}"] for n in range(50)] == [5 * n for n in range(50)]
 
-    run(test)
+    run(test())
 
 
 # Waiting for a slot has an end.
@@ -215,7 +221,7 @@ def test_a_slot_is_waited_for_10_s() -> None:
         await all_of(*tasks)
         assert scene.refused == {"c": (SlotTimeout, 21)}
 
-    run(test)
+    run(test())
 
 
 def test_everybody_in_line_has_the_same_patience() -> None:
@@ -235,7 +241,7 @@ def test_everybody_in_line_has_the_same_patience() -> None:
         assert ends == pytest.approx([11, 13, 15, 17], abs=1.5)
         assert ends == sorted(ends)
 
-    run(test)
+    run(test())
 
 
 def test_waiting_for_a_start_is_not_waiting_for_a_slot() -> None:
@@ -246,7 +252,7 @@ def test_waiting_for_a_start_is_not_waiting_for_a_slot() -> None:
         await all_of(*(scene.go(f"{n}", gap=7.0) for n in range(10)))
         assert [scene.starts[f"{n}"] for n in range(10)] == [7 * n for n in range(10)]
 
-    run(test)
+    run(test())
 
 
 def test_waiting_for_a_penalty_is_not_waiting_for_a_slot() -> None:
@@ -259,7 +265,7 @@ def test_waiting_for_a_penalty_is_not_waiting_for_a_slot() -> None:
         await all_of(*tasks)
         assert scene.starts == {"a": 40, "b": 40.5, "c": 49}
 
-    run(test)
+    run(test())
 
 
 def test_only_the_time_without_a_slot_counts() -> None:
@@ -275,19 +281,19 @@ def test_only_the_time_without_a_slot_counts() -> None:
         # Six seconds until 7, and four more from 8 on, when e is first and has its start.
         assert scene.refused == {"e": (SlotTimeout, 12)}
 
-    run(test)
+    run(test())
 
 
 def test_whoever_does_not_want_to_wait_is_told_at_once() -> None:
     """A patience of none."""
 
     async def test() -> None:
-        scene = Scene(Pace(slot_wait=0.0, delay_most=0.2))
+        scene = Scene(Pace(slot_timeout=0.0, max_delay=0.2))
         tasks = [scene.go("a", 5), scene.go("b", 5), scene.go("c")]
         await all_of(*tasks)
         assert scene.refused == {"c": (SlotTimeout, 0.4)}
 
-    run(test)
+    run(test())
 
 
 # What is too far ahead.
@@ -309,7 +315,7 @@ def test_a_host_is_deferred_beyond_60_s() -> None:
         await scene.go("c")
         assert scene.starts == {"a": 0, "b": 61, "c": 121}
 
-    run(test)
+    run(test())
 
 
 def test_everybody_in_line_is_deferred() -> None:
@@ -321,7 +327,7 @@ def test_everybody_in_line_is_deferred() -> None:
         assert scene.starts == {"a": 0}
         assert scene.refused == dict.fromkeys("bcd", (HostDeferred, 0))
 
-    run(test)
+    run(test())
 
 
 def test_a_penalty_defers_who_is_waiting() -> None:
@@ -340,7 +346,7 @@ def test_a_penalty_defers_who_is_waiting() -> None:
             "C": (HostDeferred, pytest.approx(1, abs=0.06)),
         }
 
-    run(test)
+    run(test())
 
 
 def test_a_penalty_that_is_near_is_waited_for() -> None:
@@ -354,7 +360,7 @@ def test_a_penalty_that_is_near_is_waited_for() -> None:
         await all_of(*tasks)
         assert scene.starts == {"a": 0, "b": 30, "c": 30.5}
 
-    run(test)
+    run(test())
 
 
 # Cancelled.
@@ -374,7 +380,7 @@ def test_whoever_is_cancelled_in_line_is_passed_over(rounds: int) -> None:
         assert scene.starts == {"a": 0, "b": 0.5, "d": 1}
         await scene.free()
 
-    run(test)
+    run(test())
 
 
 def test_whoever_is_cancelled_before_its_start_makes_room_for_the_next() -> None:
@@ -390,7 +396,7 @@ def test_whoever_is_cancelled_before_its_start_makes_room_for_the_next() -> None
         assert scene.starts == {"a": 0, "c": 6, "d": 12}
         await scene.free()
 
-    run(test)
+    run(test())
 
 
 def test_giving_up_again_and_again_does_not_put_a_host_off() -> None:
@@ -406,7 +412,7 @@ def test_giving_up_again_and_again_does_not_put_a_host_off() -> None:
         await scene.go("c", gap=20.0)
         assert scene.starts == {"a": 0, "c": 20}
 
-    run(test)
+    run(test())
 
 
 def test_a_start_that_was_given_up_is_not_used_by_who_has_to_keep_more_distance() -> None:
@@ -420,7 +426,7 @@ def test_a_start_that_was_given_up_is_not_used_by_who_has_to_keep_more_distance(
         await all_of(*tasks[:1], scene.go("c", gap=10.0), scene.go("d", gap=10.0))
         assert scene.starts["d"] - scene.starts["c"] == 10
 
-    run(test)
+    run(test())
 
 
 def test_whoever_is_cancelled_waiting_for_a_slot_makes_room_for_the_next() -> None:
@@ -436,7 +442,7 @@ def test_whoever_is_cancelled_waiting_for_a_slot_makes_room_for_the_next() -> No
         assert scene.starts == {"a": 0, "b": 0.5, "d": 6}
         await scene.free()
 
-    run(test)
+    run(test())
 
 
 @pytest.mark.parametrize("how_many", [1, 2, 3])
@@ -449,7 +455,7 @@ def test_whoever_is_cancelled_when_its_turn_comes_hands_it_on(how_many: int) -> 
         second = scene.go("b", 9, gap=4.0)
         line = [scene.go(f"c{n}") for n in range(4)]
         await asyncio.sleep(1)
-        handed = scene.gate._lines[HOST].waiting[0]
+        handed = scene.gate._lanes[HOST].waiting[0]
         second.cancel()
         while not handed.done():  # until b has handed its turn to c0, which has not run yet
             await asyncio.sleep(0)
@@ -459,7 +465,7 @@ def test_whoever_is_cancelled_when_its_turn_comes_hands_it_on(how_many: int) -> 
         assert list(scene.starts) == ["a", *(f"c{n}" for n in range(how_many, 4))]
         await scene.free()
 
-    run(test)
+    run(test())
 
 
 def test_whoever_is_cancelled_with_a_slot_gives_it_back() -> None:
@@ -474,7 +480,7 @@ def test_whoever_is_cancelled_with_a_slot_gives_it_back() -> None:
         assert scene.starts == {"a": 0, "b": 0.5, "c": 3}
         await scene.free()
 
-    run(test)
+    run(test())
 
 
 def test_a_gap_that_fails_holds_nobody_up() -> None:
@@ -492,7 +498,7 @@ def test_a_gap_that_fails_holds_nobody_up() -> None:
         await all_of(task, scene.go("b"))
         assert scene.starts == {"a": 0, "b": 0.5}
 
-    run(test)
+    run(test())
 
 
 STORIES = st.lists(
@@ -513,7 +519,7 @@ def test_whatever_happens_nobody_is_forgotten(
     """In order, apart by the gap, within the slots; in the end all are free."""
 
     async def test() -> None:
-        scene = Scene(Pace(slots, delay_least=0.5, delay_most=0.5))
+        scene = Scene(Pace(slots, min_delay=0.5, max_delay=0.5))
         loop, tasks = asyncio.get_running_loop(), []
         for number, (later, seconds, until) in enumerate(story):
             await asyncio.sleep(later)
@@ -537,12 +543,12 @@ def test_whatever_happens_nobody_is_forgotten(
                 if begun <= start < scene.ends.get(other, begun)
             ]
             assert len({*running, name}) <= slots
-        assert not scene.gate._lines or scene.gate._lines[HOST].running == 0
+        assert not scene.gate._lanes or scene.gate._lanes[HOST].running == 0
         await asyncio.sleep(300)
         await all_of(*(scene.go(f"last {n}", 8) for n in range(slots)))
         assert all(f"last {n}" in scene.ends for n in range(slots))
 
-    run(test)
+    run(test())
 
 
 # Closing.
@@ -567,7 +573,7 @@ def test_closing_turns_away_whoever_waits() -> None:
         assert scene.ends == {"a": 5, "A": 5, "B": 5.5}
         await scene.gate.close()
 
-    run(test)
+    run(test())
 
 
 def test_a_backend_is_not_asked_after_closing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -582,7 +588,7 @@ def test_a_backend_is_not_asked_after_closing(monkeypatch: pytest.MonkeyPatch) -
         await all_of(*(scene.go(name) for name in "bc"))
         assert scene.refused == dict.fromkeys("bc", (ClientClosed, 0))
 
-    run(test)
+    run(test())
 
 
 @pytest.mark.parametrize("rounds", range(5))
@@ -600,7 +606,7 @@ def test_whoever_comes_while_it_closes_is_turned_away(rounds: int) -> None:
         assert list(scene.starts) == ["a"]
         assert sorted(scene.refused) == list("bcdefg")
 
-    run(test)
+    run(test())
 
 
 @pytest.mark.parametrize("rounds", range(5))
@@ -620,7 +626,7 @@ def test_a_turn_that_was_just_handed_on_is_no_use_after_closing(rounds: int) -> 
         assert list(scene.starts) == ["a"]
         assert sorted(scene.refused) == list("cdefg")
 
-    run(test)
+    run(test())
 
 
 def test_whoever_has_waited_for_a_start_and_waits_for_a_slot_is_turned_away_at_once() -> None:
@@ -634,7 +640,7 @@ def test_whoever_has_waited_for_a_start_and_waits_for_a_slot_is_turned_away_at_o
         await all_of(*tasks)
         assert scene.refused == {"c": (ClientClosed, 12)}
 
-    run(test)
+    run(test())
 
 
 # Other processes.
@@ -653,7 +659,7 @@ def test_a_slot_of_another_process_is_tried_for_again() -> None:
         await task
         assert 3 <= scene.starts["a"] <= 3.06
 
-    run(test)
+    run(test())
 
 
 def test_a_slot_of_another_process_is_tried_for_while_one_is_ours() -> None:
@@ -670,7 +676,7 @@ def test_a_slot_of_another_process_is_tried_for_while_one_is_ours() -> None:
         assert scene.starts["a"] == 0
         assert 3 <= scene.starts["b"] <= 3.06
 
-    run(test)
+    run(test())
 
 
 def test_slots_of_other_processes_are_waited_for_10_s() -> None:
@@ -683,7 +689,7 @@ def test_slots_of_other_processes_are_waited_for_10_s() -> None:
         await scene.go("a")
         assert scene.refused == {"a": (SlotTimeout, 10)}
 
-    run(test)
+    run(test())
 
 
 def test_a_start_of_another_process_is_kept_free() -> None:
@@ -698,7 +704,7 @@ def test_a_start_of_another_process_is_kept_free() -> None:
         await all_of(*tasks, scene.go("b"))
         assert scene.starts == {"a": 0, "b": 5.5}
 
-    run(test)
+    run(test())
 
 
 def test_a_slot_whose_lease_ends_is_free() -> None:
@@ -711,7 +717,7 @@ def test_a_slot_whose_lease_ends_is_free() -> None:
         await scene.go("a")
         assert scene.starts["a"] == pytest.approx(4, abs=0.06)
 
-    run(test)
+    run(test())
 
 
 def test_gates_that_share_a_backend_share_a_host() -> None:
@@ -727,7 +733,7 @@ def test_gates_that_share_a_backend_share_a_host() -> None:
         gaps = [late - early for early, late in itertools.pairwise(starts)]
         assert min(gaps) >= 0.499
 
-    run(test)
+    run(test())
 
 
 def test_a_child_begins_with_lines_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -737,12 +743,12 @@ def test_a_child_begins_with_lines_of_its_own(monkeypatch: pytest.MonkeyPatch) -
         scene = Scene()
         for _ in range(2):
             await scene.gate.enter(HOST, lambda _: 5.0)
-        scene.gate._lines[HOST].is_led = True  # by somebody who does not live here
+        scene.gate._lanes[HOST].is_led = True  # by somebody who does not live here
         monkeypatch.setattr("manners._forks.generation", 1)
         await all_of(scene.go("a"), scene.go("b"))
         assert scene.starts == {"a": 10, "b": 10.5}
 
-    run(test)
+    run(test())
 
 
 class Slow(MemoryBackend):
@@ -784,7 +790,7 @@ def test_a_backend_may_take_its_time() -> None:
             0.499 <= late - early <= 0.6 for (_, early), (_, late) in itertools.pairwise(starts)
         )
 
-    run(test)
+    run(test())
 
 
 def test_a_backend_that_fails_stops_requests_and_they_go_on_when_it_is_back() -> None:
@@ -799,13 +805,13 @@ def test_a_backend_that_fails_stops_requests_and_they_go_on_when_it_is_back() ->
         waiting = [scene.go(name) for name in "cde"]
         found = await asyncio.gather(*lost, *waiting, return_exceptions=True)
         assert [type(each) for each in found] == [ConnectionError] * 5
-        assert scene.gate._lines[HOST].running == 0
+        assert scene.gate._lanes[HOST].running == 0
         backend.is_away = False
         await asyncio.sleep(300)
         await all_of(*(scene.go(name) for name in "fgh"))
         assert list(scene.starts) == list("abfgh")
 
-    run(test)
+    run(test())
 
 
 @pytest.mark.parametrize("seconds", [0.005, 0.015, 0.025, 0.505])
@@ -823,7 +829,7 @@ def test_closing_does_not_wait_while_a_backend_takes_its_time(seconds: float) ->
         assert {kind for kind, _ in scene.refused.values()} == {ClientClosed}
         assert all(at - before <= seconds + 0.03 for _, at in scene.refused.values())
 
-    run(test)
+    run(test())
 
 
 def test_a_slot_that_comes_after_closing_is_given_back() -> None:
@@ -838,7 +844,7 @@ def test_a_slot_that_comes_after_closing_is_given_back() -> None:
         assert scene.refused["a"][0] is ClientClosed
         await scene.free()
 
-    run(test)
+    run(test())
 
 
 # Not without end.
@@ -848,23 +854,23 @@ def test_lines_that_nobody_stands_in_are_forgotten() -> None:
     """Those with somebody in them, or under way, are not; nor is what a host was promised."""
 
     async def test() -> None:
-        scene = Scene(Pace(delay_least=0.0, delay_most=0.0))
+        scene = Scene(Pace(min_delay=0.0, max_delay=0.0))
         await scene.gate.penalise("third.example", START + 900)
         await scene.gate.leave(await scene.gate.enter("fourth.example", lambda _: 800.0))
         await scene.gate.penalise(OTHER, START + 50)
         tasks = [scene.go("running", 900), scene.go("waiting", host=OTHER)]
         await asyncio.sleep(1)
-        busy = [scene.gate._lines[host] for host in (HOST, OTHER)]
+        busy = [scene.gate._lanes[host] for host in (HOST, OTHER)]
         for number in range(25_000):
             await scene.gate.leave(await scene.gate.enter(f"{number}.example", scene.pace.gap))
-        assert len(scene.gate._lines) <= 10_000
-        assert [scene.gate._lines[host] for host in (HOST, OTHER)] == busy
+        assert len(scene.gate._lanes) <= 10_000
+        assert [scene.gate._lanes[host] for host in (HOST, OTHER)] == busy
         assert scene.gate.earliest("third.example") == START + 900
         assert round(scene.gate.earliest("fourth.example") - START) == 800
         await all_of(*tasks)
         assert scene.starts == {"running": 0, "waiting": 50}
 
-    run(test)
+    run(test())
 
 
 def test_no_more_requests_are_under_way_than_there_are_places() -> None:
@@ -873,7 +879,7 @@ def test_no_more_requests_are_under_way_than_there_are_places() -> None:
     async def main() -> None:
         clock = asyncio.get_running_loop().time
         backend = MemoryBackend(2, 300.0, clock=clock)
-        gate = Gate(backend, Pace(delay_least=0.0, delay_most=0.0), lambda: 0.5, clock, places=2)
+        gate = Gate(backend, Pace(min_delay=0.0, max_delay=0.0), lambda: 0.5, clock, places=2)
         held = [await gate.enter(f"h{n}.example", lambda _: 0.0) for n in range(2)]
         order: list[int] = []
 
@@ -893,7 +899,7 @@ def test_no_more_requests_are_under_way_than_there_are_places() -> None:
         await gate.leave(held[1])
         assert isinstance(await backend.take("w1.example"), Lease)
 
-    run(main)
+    run(main())
 
 
 def test_who_waits_for_a_place_is_turned_away_by_closing() -> None:
@@ -911,7 +917,7 @@ def test_who_waits_for_a_place_is_turned_away_by_closing() -> None:
         found = await asyncio.gather(*waiting, return_exceptions=True)
         assert [type(each) for each in found] == [ClientClosed] * 3
 
-    run(main)
+    run(main())
 
 
 # Without a slot.
@@ -931,7 +937,7 @@ def test_who_passes_by_waits_for_the_time_and_takes_no_slot() -> None:
         await asyncio.gather(*(scene.gate.pass_by(HOST, 5.0) for _ in range(10)))
         assert now() == pytest.approx(20, abs=0.01)
 
-    run(main)
+    run(main())
 
 
 def test_who_would_wait_for_too_long_does_not_pass() -> None:
@@ -951,7 +957,7 @@ def test_who_would_wait_for_too_long_does_not_pass() -> None:
         with pytest.raises(ClientClosed):
             await scene.gate.pass_by("third.example", 0.0)
 
-    run(main)
+    run(main())
 
 
 # When requests leave.
@@ -969,10 +975,10 @@ class Telling(Scene):
         lease = await self.gate.enter(host, self.pace.gap, tells=True)
         try:
             await asyncio.sleep(late)
-            while self.gate.is_late(lease) and not await self.gate.departs(lease):
+            while self.gate.is_late(lease) and not await self.gate.may_depart(lease):
                 await self.gate.leave(lease)
                 lease = await self.gate.enter(host, self.pace.gap, tells=True)
-            self.gate.left(lease)
+            self.gate.departed(lease)
             self.starts[name] = now()
             await asyncio.sleep(seconds)
         finally:
@@ -988,7 +994,7 @@ def test_the_gap_counts_from_when_a_request_left() -> None:
         await all_of(*(scene.leaves(name, each, 0.7) for name, each in late.items()))
         assert scene.starts == {"a": 0.3, "b": 0.8, "c": 3.3, "d": 3.8, "e": 4.4}
 
-    run(test)
+    run(test())
 
 
 def test_a_request_that_never_leaves_counts_from_when_it_was_given_up() -> None:
@@ -1004,18 +1010,18 @@ def test_a_request_that_never_leaves_counts_from_when_it_was_given_up() -> None:
         await behind
         assert scene.starts == {"behind": 4.5}
 
-    run(test)
+    run(test())
 
 
 def test_without_a_gap_nobody_waits_for_another_to_leave() -> None:
     """There is nothing to keep to."""
 
     async def test() -> None:
-        scene = Telling(Pace(delay_least=0.0, delay_most=0.0))
+        scene = Telling(Pace(min_delay=0.0, max_delay=0.0))
         await all_of(scene.leaves("a", 3.0), scene.leaves("b", 1.0))
         assert scene.starts == {"b": 1, "a": 3}
 
-    run(test)
+    run(test())
 
 
 def test_whoever_waits_for_another_to_leave_may_give_up_or_be_turned_away() -> None:
@@ -1034,7 +1040,7 @@ def test_whoever_waits_for_another_to_leave_may_give_up_or_be_turned_away() -> N
         assert scene.starts == {"first": 5}
         assert scene.refused == {"waits": (ClientClosed, 0.3)}
 
-    run(test)
+    run(test())
 
 
 def test_gates_that_share_a_backend_keep_the_gap_between_what_leaves() -> None:
@@ -1051,7 +1057,7 @@ def test_gates_that_share_a_backend_keep_the_gap_between_what_leaves() -> None:
         await all_of(slow, two.leaves("behind", 0.0))
         assert (one.starts["slower"], two.starts["behind"]) == (5.4, 5.9)
 
-    run(test)
+    run(test())
 
 
 @pytest.mark.parametrize("answer_time", [0.005, 0.08, 0.6])
@@ -1084,4 +1090,4 @@ def test_a_backend_that_answers_slowly_holds_nobody_up_for_ever(answer_time: flo
         assert all(b - a >= 0.499 for a, b in itertools.pairwise(sorted(starts)))
         assert max(starts) < 30
 
-    run(test)
+    run(test())

@@ -51,18 +51,18 @@ def test_a_pace_has_the_numbers_of_the_specification() -> None:
     assert PACE._asdict() == {
         "concurrency": 2,
         "lease": 300.0,
-        "slot_wait": 10.0,
-        "delay_least": 0.2,
-        "delay_most": 0.5,
+        "slot_timeout": 10.0,
+        "min_delay": 0.2,
+        "max_delay": 0.5,
         "defer_beyond": 60.0,
         "requests_per_second": None,
         "adaptive_factor": 1.0,
         "adaptive_weight": 0.3,
-        "adaptive_most": 30.0,
-        "backoff_first": 5.0,
-        "backoff_most": 900.0,
+        "max_adaptive_delay": 30.0,
+        "initial_backoff": 5.0,
+        "max_backoff": 900.0,
         "backoff_jitter": 0.2,
-        "backoff_step": 5.0,
+        "backoff_window": 5.0,
         "backoff_reset": 3,
     }
 
@@ -96,7 +96,7 @@ def test_the_adaptive_factor_multiplies_and_0_turns_it_off() -> None:
     assert Pace(adaptive_factor=2.0).gap(0.0, smoothed=20.0) == 30.0
     assert Pace(adaptive_factor=0.5).gap(0.0, smoothed=2.5) == 1.25
     assert Pace(adaptive_factor=0.0).gap(0.0, smoothed=2.5) == 0.2
-    assert Pace(adaptive_most=1.0).gap(0.0, smoothed=2.5) == 1.0
+    assert Pace(max_adaptive_delay=1.0).gap(0.0, smoothed=2.5) == 1.0
 
 
 def test_a_host_s_own_delay_stands_instead_of_the_draw_and_the_response_time() -> None:
@@ -291,7 +291,7 @@ def test_a_slot_is_waited_for_10_s() -> None:
     assert PACE.patience(0.0) == 10.0
     assert PACE.patience(9.75) == 0.25
     assert max(PACE.patience(10.0), PACE.patience(11.0)) <= 0
-    assert Pace(slot_wait=0.5).patience(0.0) == 0.5
+    assert Pace(slot_timeout=0.5).patience(0.0) == 0.5
 
 
 # What replies say: how long it takes to answer.
@@ -346,7 +346,7 @@ def backoffs(number: int, draw: float = MIDDLE, pace: Pace = PACE) -> list[float
         health, until = after(health, pace, Reply(429, 0.1), now, draw)
         assert until is not None
         found.append(round(until - now, 3))
-        now = until + pace.backoff_step
+        now = until + pace.backoff_window
     return found
 
 
@@ -368,7 +368,7 @@ def test_refusals_double_from_5_s_to_15_min() -> None:
     expected = [5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 640.0, 900.0, 900.0]
     assert backoffs(10) == expected
     assert backoffs(2000)[-1] == 900.0
-    mine = Pace(backoff_first=1.0, backoff_most=3.0)
+    mine = Pace(initial_backoff=1.0, max_backoff=3.0)
     assert backoffs(4, pace=mine) == [1.0, 2.0, 3.0, 3.0]
 
 

@@ -25,6 +25,8 @@ SLOTS, TIMES = f"host_concurrency:{{{HOST}}}", f"host_delay:{{{HOST}}}"
 NOW = 1_800_000_000.0
 STANDSTILL = 60
 """Seconds after which a test that stands still is ended; no promise depends on them."""
+PATIENCE = 2.0
+"""Seconds that a stopped server is waited for; one that runs answers sooner, however busy."""
 NOWHERE = "valkey://:secret@127.0.0.1:1/0"
 
 
@@ -46,7 +48,7 @@ def own(tmp_path: Path) -> Iterator[Valkey]:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that is back is told soon."""
-    monkeypatch.setattr(module, "_AGAIN", 0.05)
+    monkeypatch.setattr(module, "_RETRY", 0.05)
 
 
 def run(
@@ -187,7 +189,9 @@ def test_without_a_server_nobody_starts() -> None:
 
     async def test(backend: ValkeyBackend) -> None:
         for ask in (backend.reserve, backend.begin):
-            with away("'valkey://127.0.0.1:1/0': Error .*no host is asked until it answers again"):
+            with away(
+                "'valkey://127.0.0.1:1/0': Error .*no request may start until it answers again"
+            ):
                 await ask(HOST, 1.0)
         with away() as caught:
             await backend.take(HOST)
@@ -240,7 +244,7 @@ def test_a_slot_that_could_not_be_given_back_is_given_back_later(own: Valkey) ->
         own.go_on()
         await until(lambda: slots(own) == 0)
 
-    run(own.url, test, timeout=0.25)
+    run(own.url, test, timeout=PATIENCE)
 
 
 @pytest.mark.usefixtures("quick")
@@ -253,10 +257,10 @@ def test_a_slot_that_was_taken_and_nobody_heard_of_is_given_back(own: Valkey) ->
         with away("Timeout"):
             await backend.take(HOST)
         own.go_on()
-        await until(lambda: not backend._untold)
+        await until(lambda: not backend._notices)
         assert slots(own) == 0
 
-    run(own.url, test, timeout=0.25)
+    run(own.url, test, timeout=PATIENCE)
 
 
 def test_a_slot_whose_answer_was_lost_is_taken_once(server: Valkey) -> None:
@@ -302,13 +306,13 @@ def test_a_penalty_that_could_not_be_told_is_told_later(own: Valkey) -> None:
         await backend.penalise(HOST, time.time() + 30)
         await backend.penalise("short.example", time.time() + 0.1)
         own.go_on()
-        await until(lambda: not backend._untold)
+        await until(lambda: not backend._notices)
         start = await other.reserve(HOST, 1.0)
         assert start - time.time() > 800
         assert own.command("EXISTS", "host_delay:{short.example}") == b":0\r\n"
         await other.close()
 
-    run(own.url, test, timeout=0.25)
+    run(own.url, test, timeout=PATIENCE)
 
 
 def test_what_is_still_to_be_told_is_tried_once_more_when_it_closes(own: Valkey) -> None:
@@ -463,7 +467,10 @@ def test_a_server_that_wants_a_password_says_how_to_give_it(tmp_path: Path) -> N
 
     with Valkey(tmp_path, "--requirepass", "right-one") as server:
         for user, problem in (
-            ("", r"it wants a password: valkey://:password@host:port/database; no host is asked"),
+            (
+                "",
+                r"password required: use valkey://:password@host:port/database; no request may",
+            ),
             (":wrong-one@", "invalid username-password pair"),
         ):
             run(f"valkey://{user}127.0.0.1:{server.port}/0", partial(test, problem=problem))
@@ -472,7 +479,7 @@ def test_a_server_that_wants_a_password_says_how_to_give_it(tmp_path: Path) -> N
 @pytest.mark.parametrize("url", ["nosuch://:secret@host/", "politeness.db", ""])
 def test_there_are_no_other_places(url: str) -> None:
     """A file is none: it would not be shared by machines."""
-    with pytest.raises(UnknownName, match="there are: redis, rediss, valkey, valkeys") as caught:
+    with pytest.raises(UnknownName, match="choose from: redis, rediss, valkey, valkeys") as caught:
         open_backend(url)
     assert "secret" not in str(caught.value)
 

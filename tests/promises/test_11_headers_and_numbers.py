@@ -5,12 +5,12 @@ import math
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from manners import AsyncClient, Client, RobotsCache, Settings
 from manners.politeness.budget import Budget
 from manners.settings import SettingsError, load
+from manners.settings.model import types_of
 from tests.cli.running import AT_ONCE, runner, settle
 
 CONTROLS = ["\r\n", "\r", "\n", "\0", "\t", "\x1b", "\x7f", "\x85", "\u2028"]
@@ -80,9 +80,9 @@ def test_no_option_takes_a_control_character(
 
 
 NUMBERS = [
-    field.name
-    for field in msgspec.structs.fields(Settings)
-    if isinstance(getattr(Settings(), field.name), float) or "float" in str(field.type)
+    name
+    for name, kind in types_of(Settings).items()
+    if isinstance(getattr(Settings(), name), float) or "float" in str(kind)
 ]
 
 

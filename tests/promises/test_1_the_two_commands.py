@@ -97,7 +97,7 @@ def test_one_place_handles_signals() -> None:
         for path in (ROOT / "src").rglob("*.py")
         if re.search(r"add_signal_handler|signal\.signal\((?!signal\.SIGPIPE)", path.read_text())
     }
-    assert handling == {"src/manners/cli/commands/crawl.py"}
+    assert handling == {"src/manners/cli/crawling.py"}
 
 
 # What each target runs.

@@ -19,13 +19,13 @@ import pytest
 import manners
 from manners import AsyncClient, Client, RobotsCache, Settings
 from manners.cli import main
-from manners.crawler.picture.page import page as drawn
-from manners.crawler.report import report_of
 from manners.errors import Disallowed
 from manners.evidence.chain import GENESIS
 from manners.evidence.record import Clerk, Record, engine, parse
 from manners.evidence.store import EvidenceStore
 from manners.identity import HOME_PAGE, default_user_agent, identity
+from manners.report.html.page import page as drawn
+from manners.report.reader import report_of
 from manners.retrieval import profiles
 from tests.cli.running import settle
 from tests.client.asking import AT_ONCE, run, site
@@ -249,7 +249,7 @@ def test_records_that_were_written_without_the_header_stay_valid() -> None:
     """A clerk that is not told what is sent writes what version 0.1 wrote, and it holds."""
     for sent in (None, 'odd "one"'):
         clerk = Clerk("MyBot", profiles.get("rfc9309"), "rfc9309", engine(), user_agent=sent)
-        verdict = Settings(exclude=("/a",)).rulings.check("https://example.com/a")
+        verdict = Settings(exclude=("/a",)).overrides.check("https://example.com/a")
         assert verdict is not None
         draft = clerk.draft("https://example.com/a", verdict, None, 0.0)
         content, metadata = parse(draft.content, draft.metadata)
@@ -305,7 +305,7 @@ def test_a_question_without_an_agent_says_whom_it_is_about(
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     main(["check", server.url()])
-    assert "asked for the agent *" in capsys.readouterr().err
+    assert "checked for the agent *" in capsys.readouterr().err
     main(["check", server.url(), "--agent", "MyBot"])
     assert "asked for" not in capsys.readouterr().err
     main(["explain", server.url()])

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from manners.crawler.pages import Crawled
+from manners.crawler.page import CrawledPage
 from manners.errors import StoreTimeout
 from manners.evidence.store import EvidenceStore
 from tests.client.asking import asking, run, site
@@ -68,7 +68,7 @@ def test_keep_does_not_run_on_the_event_loop(tmp_path: Path) -> None:
     """It runs in another thread than the crawl."""
     threads: set[int] = set()
 
-    def keep(_: Crawled) -> None:
+    def keep(_: CrawledPage) -> None:
         threads.add(threading.get_ident())
 
     async def work(ran: Ran) -> None:

@@ -16,10 +16,10 @@ import pytest
 
 import manners
 from manners.cli.folder import INDEX
-from manners.crawler.report import report_of
 from manners.crawler.status import crawls_of, status_of
 from manners.errors import StoreError
 from manners.evidence.store import EvidenceStore
+from manners.report.reader import report_of
 from tests.cli.running import AT_ONCE, Run, runner, settle
 from tests.crawler.site import html
 from tests.evidence.drafts import drafts
@@ -86,7 +86,7 @@ def read_only(site: Site) -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="manners-", dir="/tmp"))
     try:
         store = str(folder / "manners.db")
-        list(manners.crawl([site.url()], store=store, allow_private=True, delay_least=0.0))
+        list(manners.crawl([site.url()], store=store, allow_private=True, min_delay=0.0))
         yield folder
     finally:
         folder.chmod(0o755)
@@ -177,20 +177,20 @@ def test_readers_upgrade_nothing(tmp_path: Path) -> None:
 
 
 def test_a_second_crawl_asks_what_to_do_with_an_unfinished_one(run: Run, site: Site) -> None:
-    """Exit code 2, before anything is fetched; --resume and --new are both there."""
+    """Exit code 2, before anything is fetched; resume and --new are both there."""
     assert run("crawl", site.url(), "--max-pages", "2").code == 0
     site.log.clear()
     ran = run("crawl", site.url())
     assert (ran.code, ran.out, site.log) == (2, "", [])
     assert "crawl 1 in manners.db is unfinished" in ran.err
-    assert "--resume" in ran.err
+    assert "crawl resume" in ran.err
     assert "--new" in ran.err
     assert run("crawl", site.url(), "--new", "--max-pages", "1").code == 0
-    assert run("crawl", "--resume", "--crawl", "1", "--max-pages", "100").code == 0
+    assert run("crawl", "resume", "1", "--max-pages", "100").code == 0
     with EvidenceStore("manners.db", readonly=True) as store:
         first, second = crawls_of(store)
-    assert (first.crawl, first.ended, first.left) == (1, "finished", 0)
-    assert (second.crawl, second.left > 0) == (2, True)
+    assert (first.crawl, first.ended, first.remaining) == (1, "finished", 0)
+    assert (second.crawl, second.remaining > 0) == (2, True)
 
 
 def test_a_second_crawl_beside_one_that_is_running_does_not_advise_to_resume_it(
@@ -204,7 +204,7 @@ def test_a_second_crawl_beside_one_that_is_running_does_not_advise_to_resume_it(
     assert (ran.code, ran.out) == (2, "")
     assert "crawl 1 in manners.db is running" in ran.err
     assert "--new" in ran.err
-    assert "--resume" not in ran.err
+    assert "crawl resume" not in ran.err
 
 
 def test_a_finished_crawl_is_in_nobodys_way(run: Run, site: Site) -> None:
@@ -224,9 +224,9 @@ def test_any_crawl_of_a_store_can_be_listed_looked_at_and_reported(run: Run, sit
     assert site.url("127.0.0.2") in ran.lines[2]
     listed = run("crawl", "list", "manners.db", "--json").objects
     assert [(each["crawl"], each["fetched"]) for each in listed] == [(1, 1), (2, 4)]
-    assert run("crawl", "status", "--crawl", "1").lines[0] == f"crawl 1 of {site.url()}"
-    assert run("crawl", "status", "--crawl", "2", "--json").object["crawl"] == 2
-    assert run("crawl", "status", "--crawl", "3").code == 2
+    assert run("crawl", "status", "1").lines[0] == f"crawl 1 of {site.url()}"
+    assert run("crawl", "status", "2", "--json").object["crawl"] == 2
+    assert run("crawl", "status", "3").code == 2
     assert run("report", "--crawl", "1", "--json").object["status"]["crawl"] == 1
     site.log.clear()
     for words in (
@@ -242,7 +242,7 @@ def test_a_program_resumes_any_crawl_and_begins_as_many_as_it_likes(
     site: Site, caplog: pytest.LogCaptureFixture
 ) -> None:
     """`resume=1` beside `resume=True`; nothing is out of reach, and no warning says so."""
-    how: dict[str, Any] = {"store": "crawl.db", "allow_private": True, "delay_least": 0.0}
+    how: dict[str, Any] = {"store": "crawl.db", "allow_private": True, "min_delay": 0.0}
     list(manners.crawl([site.url()], **how, max_pages=1))
     caplog.clear()
     list(manners.crawl([site.url()], **how))
@@ -344,7 +344,7 @@ def test_the_index_survives_a_resume_and_another_run(run: Run, site: Site) -> No
     """No page stands in it twice, also when it has changed."""
     run("crawl", site.url(), "--max-pages", "2", "-o", "pages")
     assert len(index("pages")) == 2
-    assert "-o pages" in run("crawl", "--resume", "--max-pages", "3", "-o", "pages").out
+    assert "-o pages" in run("crawl", "resume", "--max-pages", "3", "-o", "pages").out
     assert len(index("pages")) == 3
     run("crawl", site.url(), "--new", "-o", "pages")
     assert {"/", "/a", "/b"} == index("pages").keys()
@@ -371,7 +371,7 @@ def test_an_index_cut_short_is_mended_and_one_of_somebody_else_is_left(
     site.log.clear()
     ran = run("get", site.url(path="/b"), "-o", "mine")
     assert (ran.code, site.log) == (2, [])
-    assert "is not about a saved page" in ran.err
+    assert "is not a saved page" in ran.err
     assert Path("mine", INDEX).read_text() == '{"name": "mine"}\n'
 
 

@@ -188,7 +188,7 @@ def test_a_pattern_without_a_leading_slash_is_an_error_that_says_what_to_write(
         assert (ran.code, ran.out) == (2, "")
         assert "write '/p/1', or '*p/1*' to match anywhere" in ran.err
     name = option.removeprefix("--")
-    with pytest.raises(SettingsError, match="every path begins with '/'"):
+    with pytest.raises(SettingsError, match="paths begin with '/'"):
         Settings(**{name: ("p/1",)})  # type: ignore[arg-type]
     with pytest.raises(SettingsError, match="write '/a', without the host"):
         Settings(**{name: ("https://example.com/a",)})  # type: ignore[arg-type]
@@ -212,5 +212,5 @@ def test_who_sits_at_a_terminal_is_told_what_is_waited_for(tmp_path: Path) -> No
         out, _ = process.communicate(timeout=60)
     os.close(ours)
     os.close(theirs)
-    assert said == "manners: reading URLs, one a line, from standard input; Ctrl-D ends it\n"
+    assert said == "manners: reading URLs, one per line, from standard input; Ctrl-D ends it\n"
     assert (process.returncode, out.split()[0]) == (3, "invalid-url")

@@ -11,7 +11,7 @@ import manners
 from manners import AsyncClient, Client, Settings
 from manners.cli import main
 from manners.compat.requests import PoliteAdapter
-from manners.settings import Host, SettingsError, load
+from manners.settings import HostSettings, SettingsError, load
 from tests.cli.running import AT_ONCE, runner, settle
 from tests.client.asking import rules, site
 from tests.faults.server import Site, in_thread
@@ -40,13 +40,13 @@ def test_an_unknown_keyword_names_the_nearest_setting(make: Callable[..., Any]) 
     """As an unknown key of a file does."""
     with pytest.raises(SettingsError) as caught:
         make(dialcet="google")
-    assert str(caught.value) == "keyword: no setting 'dialcet'; did you mean 'dialect'?"
+    assert str(caught.value) == "keyword: unknown setting 'dialcet'; did you mean 'dialect'?"
 
 
 def test_an_unknown_keyword_of_a_host_names_the_nearest() -> None:
     """What is different for a host is made of settings, too."""
     with pytest.raises(SettingsError, match="did you mean 'delay'"):
-        Host(delya=1.0)  # type: ignore[call-arg]
+        HostSettings(delya=1.0)  # type: ignore[call-arg]
 
 
 def by_keyword(**given: Any) -> Settings:
@@ -108,7 +108,7 @@ def test_like_is_a_setting_everywhere(way: Callable[..., Settings]) -> None:
     assert named.identity == ("MyBot", "MyBot")
     other = way(like="scanner", user_agent="MyBot/1.0")
     assert other.identity == ("MyBot", "MyBot/1.0")
-    with pytest.raises(SettingsError, match="like: no dialect 'scaner'"):
+    with pytest.raises(SettingsError, match="like: unknown dialect 'scaner'"):
         way(like="scaner")
 
 

@@ -26,7 +26,7 @@ from tests.compat.test_arrow import both_ways, way  # noqa: F401 (a fixture)
 from tests.compat.test_clients import Make, every_caller, exchange
 from tests.docs.test_docs import DOCS, section
 from tests.faults.server import Call, Site, by_address, by_path, in_thread, page
-from tests.net.test_http import certified
+from tests.net.exchanges import certified
 from tests.test_logs import _as_imported  # noqa: F401 (loggers as the package makes them)
 
 LOOP, ELSEWHERE, FORBIDDEN, FAR, GONE = (f"127.0.7.{last}" for last in range(1, 6))
@@ -121,7 +121,7 @@ def test_with_debug_every_url_wait_pause_and_retry_has_a_line(
     answer = site(rules("Disallow: /closed"), busy=in_turn(page(status=429), page(b"hi")))
     whole = by_path({"/": links}, answer)
     with caplog.at_level(logging.DEBUG), in_thread(Site(whole)) as shop:
-        quick = {"backoff_first": 0.05, "backoff_jitter": 0.0, "source": "links"}
+        quick = {"initial_backoff": 0.05, "backoff_jitter": 0.0, "source": "links"}
         pages = list(manners.crawl([shop.url()], settings(**quick)))
         assert {each.status for each in pages} == {200, None}
     told = events(caplog)
@@ -147,12 +147,12 @@ def test_with_debug_every_url_wait_pause_and_retry_has_a_line(
 
 def test_with_debug_a_wait_has_a_line(caplog: pytest.LogCaptureFixture, server: Site) -> None:
     """Before it is waited, and for how long."""
-    with caplog.at_level(logging.DEBUG), blocking(delay_least=0.05, delay_most=0.05) as client:
+    with caplog.at_level(logging.DEBUG), blocking(min_delay=1.5, max_delay=1.5) as client:
         client.get(server.url(GONE, "/a"))
         client.get(server.url(GONE, "/b"))
     waits = [values for event, values in events(caplog) if event == "wait"]
     assert waits
-    assert all(each["host"] == GONE and 0 < each["seconds"] <= 0.06 for each in waits)
+    assert all(each["host"] == GONE and 0 < each["seconds"] <= 1.51 for each in waits)
 
 
 def test_logs_in_json_have_time_level_and_event(run: Run, server: Site) -> None:
@@ -177,10 +177,8 @@ def test_logs_in_json_have_time_level_and_event(run: Run, server: Site) -> None:
 
 def test_a_tls_error_says_what_is_wrong(tmp_path: Path, run: Run) -> None:
     """In the page, in the verdict, in the log; the short cause stays what it was."""
-    with (
-        certified(tmp_path, "127.0.0.1") as (tls, ca_file),
-        in_thread(Site(by_path({}, page(b"hi")), tls=tls)) as secure,
-    ):
+    tls, ca_file = certified(tmp_path, "127.0.0.1")
+    with in_thread(Site(by_path({}, page(b"hi")), tls=tls)) as secure:
         with blocking(profile="open") as client:
             read = client.get(secure.url())
         assert read.cause == "TLS error"
@@ -188,7 +186,7 @@ def test_a_tls_error_says_what_is_wrong(tmp_path: Path, run: Run) -> None:
         assert str(read) == f"(TLS error: {read.detail})"
         ran = run("check", secure.url(), "--log-level", "warning")
         assert f"unreachable (TLS error: {read.detail})" in ran.out
-        assert "name its authority in ca_file, or fix the site" in ran.err
+        assert "set ca_file to its authority, or fix the site" in ran.err
         ran = run("get", "--no-evidence", "--profile", "open", secure.url())
         assert f"TLS error: {read.detail}" in ran.err
         with blocking(ca_file=ca_file) as client:
@@ -231,7 +229,7 @@ process.start()
         cwd=tmp_path,
     )
     assert "refused address" in ran.stderr
-    assert "allow_private lets it be asked" in ran.stderr
+    assert "set allow_private to request it" in ran.stderr
 
 
 def test_the_command_hints_at_allow_private(
@@ -396,7 +394,8 @@ def test_help_is_never_cut(
         shown = " ".join(re.sub(r"[│╭╮╰╯─]", " ", ran.out).split())
         for parameter in command.params:
             for option in (*parameter.opts, *parameter.secondary_opts):
-                if option.startswith("--"):
+                is_old = getattr(parameter, "hidden", False)  # a form that works until 1.0
+                if option.startswith("--") and not is_old:
                     assert re.search(rf"{re.escape(option)}(?![\w-])", shown), (words, option)
         for each in getattr(command, "commands", {}).values():
             summary = " ".join(each.help.partition("\n\n")[0].split())

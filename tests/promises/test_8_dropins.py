@@ -1,11 +1,9 @@
 """Section 8 of what was found by trying: drop-ins, and the two faces of a client."""
 
-import inspect
 import pickle
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
@@ -18,11 +16,11 @@ from packaging.requirements import Requirement
 
 import manners
 from manners import errors
+from manners.client.blocking import BlockingVisit
 from manners.politeness.budget import Budget
-from manners.visit import BlockingVisit
 from tests.client.asking import AT_ONCE, blocking, rules, run, site
+from tests.client.test_streams import trickle
 from tests.compat.callers import CALLERS, Aiohttp, AsyncHttpx, Caller, Httpx, Requests
-from tests.compat.test_clients import trickle
 from tests.faults.server import Site, in_thread, page
 
 ROOT = Path(__file__).parents[2]
@@ -75,7 +73,7 @@ def test_whatever_stops_a_request_is_an_error_of_the_library(make: type[Caller])
     """Deferred hosts, slots in use, budgets, invalid URLs, closed clients: one rule for all."""
 
     async def main() -> None:
-        given: dict[str, Any] = {**AT_ONCE, "concurrency": 1, "slot_wait": 0.05}
+        given: dict[str, Any] = {**AT_ONCE, "concurrency": 1, "slot_timeout": 0.05}
         busy = page(b"", 503, [("Retry-After", "3600")])
         async with Site(site(busy=busy, page=trickle)) as server:
             budget = Budget(pages=3, minutes=None)
@@ -143,31 +141,7 @@ def test_every_error_of_ours_can_be_one_of_each_library() -> None:
             assert str(pickle.loads(pickle.dumps(found.value))) == str(error)
 
 
-# `Client` takes what `AsyncClient` takes.
-
-
-def faces() -> Iterator[tuple[type, type, str]]:
-    for blocking_face, face in (
-        (manners.Client, manners.AsyncClient),
-        (manners.RobotsCache, manners.AsyncRobotsCache),
-    ):
-        names = {name for each in (blocking_face, face) for name in public(each)}
-        for name in sorted(names):
-            yield blocking_face, face, name
-
-
-def public(kind: type) -> set[str]:
-    named = {name for name, value in vars(kind).items() if callable(value)}
-    return {name for name in named if not name.startswith("_")} | {"__init__"}
-
-
-@pytest.mark.parametrize(("one", "other", "name"), [
-    pytest.param(*each, id=f"{each[0].__name__}.{each[2]}") for each in faces()
-])  # fmt: skip
-def test_both_faces_take_the_same(one: type, other: type, name: str) -> None:
-    """Every public method has the same parameters, with the same defaults, in the same order."""
-    found = [inspect.signature(getattr(each, name)).parameters for each in (one, other)]
-    assert list(found[0].values()) == list(found[1].values())
+# `Client` does what `AsyncClient` does: tests/client/test_signatures.py has the parameters.
 
 
 def test_a_blocking_client_does_with_them_what_the_other_does() -> None:
@@ -238,7 +212,7 @@ SCRIPT = """
 import asyncio, sys
 for name in {absent!r}:
     sys.modules[name] = None
-site, given = sys.argv[1], {{"allow_private": True, "delay_least": 0.0, "delay_most": 0.0}}
+site, given = sys.argv[1], {{"allow_private": True, "min_delay": 0.0, "max_delay": 0.0}}
 found = []
 
 import requests

@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 
-from manners.crawler import crawl as crawling
-from manners.crawler import pages as reading
-from manners.crawler.crawl import FINISHED
-from manners.crawler.frontier import NO_ROOM, Change, Finished, Frontier, Named
+from manners.crawler import links as reading
+from manners.crawler import results
+from manners.crawler.frontier.frontier import Frontier
+from manners.crawler.frontier.values import Change, FetchResult, FoundUrl
 from manners.crawler.heavy import SLICE
 from manners.crawler.links import Links
 from manners.crawler.links import extract as extracted
+from manners.crawler.reasons import NO_ROOM
+from manners.crawler.run import FINISHED
 from manners.crawler.status import status_of
 from manners.evidence.store import EvidenceStore
 from manners.sitemaps import SitemapParser
@@ -100,14 +102,14 @@ def test_what_a_large_page_leads_to_is_written_in_slices(
     before: list[int] = []
     add, finish = Frontier.add, Frontier.finish
 
-    async def adding(self: Frontier, named: Sequence[Named]) -> Change:
+    async def adding(self: Frontier, named: Sequence[FoundUrl]) -> Change:
         sizes.append(len(named))
         return await add(self, named)
 
-    async def finishing(self: Frontier, finished: Finished) -> Change:
+    async def finishing(self: Frontier, finished: FetchResult) -> Change:
         if finished.url.url.endswith("/big"):
             before.append(sum(self.states().values()))
-        sizes.append(len(finished.named))
+        sizes.append(len(finished.found))
         return await finish(self, finished)
 
     monkeypatch.setattr(Frontier, "add", adding)
@@ -126,7 +128,7 @@ def test_a_large_page_is_asked_for_again_when_the_crawl_ends_between_its_slices(
     add = Frontier.add
 
     async def work(ran: Ran) -> None:
-        async def adding(self: Frontier, named: Sequence[Named]) -> Change:
+        async def adding(self: Frontier, named: Sequence[FoundUrl]) -> Change:
             if len(named) == SLICE and sum(self.states().values()) > 2 * SLICE:
                 ran.crawl.abort()
                 await asyncio.Event().wait()
@@ -165,7 +167,7 @@ def test_hosts_that_hang_leave_places_to_the_others(place: str) -> None:
 
 def test_huge_pages_that_nobody_reads_are_few(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By their size, where they are not too many by their number."""
-    monkeypatch.setattr(crawling, "_UNREAD_BYTES", 10 * 20_000)
+    monkeypatch.setattr(results, "MAX_BYTES", 10 * 20_000)
     pages = {f"/{n}": page(b"x" * 20_000) for n in range(50)}
 
     async def work(ran: Ran) -> None:
@@ -221,13 +223,13 @@ def test_a_host_that_names_very_many_leaves_room_to_the_others(place: str) -> No
     """All of the other's 41 pages are fetched; what is dropped says so, and the counts add up."""
 
     async def work(ran: Ran) -> None:
-        await until_done(ran, 41, max_found=90)
+        await until_done(ran, 41, max_discovered=90)
         own = {path: row.state for path, row in ran.rows.items() if path.startswith("/")}
         assert own == dict.fromkeys(chain(41), "done")
         dropped = [row for row in ran.rows.values() if row.reason == NO_ROOM]
         assert len(ran.rows) - len(dropped) == 90
         assert {(row.host, row.state, row.rule) for row in dropped} == {
-            (OTHER, "blocked", "max_found = 90")
+            (OTHER, "blocked", "max_discovered = 90")
         }
         states = Counter(row.state for row in ran.rows.values())
         assert states == +ran.crawl.states
@@ -244,7 +246,7 @@ def test_each_host_has_its_share_of_the_room(place: str) -> None:
     """Also where another one has used up all of it, and nothing of that can be dropped."""
     others = {f"{OTHER}/": html(*many("x", 50))}
     pages = behind(chain(20), others, f"{OTHER}/x/37")  # the last there is room for
-    ran = crawled(lambda _: pages, place, f"{OTHER}/", "/0", source="links", max_found=40)
+    ran = crawled(lambda _: pages, place, f"{OTHER}/", "/0", source="links", max_discovered=40)
     assert len([path for path in ran.seen if path.startswith("/")]) == 20
     assert ran.crawl.ended == FINISHED
     assert ran.crawl.is_cut
@@ -269,13 +271,13 @@ def test_what_was_dropped_is_asked_for_when_there_is_more_room(place: str) -> No
     """A crawl that is resumed says that it is cut, and with another limit goes on."""
 
     async def work(ran: Ran) -> None:
-        await until_done(ran, 12, max_found=30)
+        await until_done(ran, 12, max_discovered=30)
         dropped = {path for path, state in ran.states.items() if state == ("blocked", NO_ROOM)}
         assert dropped
-        await ran.go(resume=True, source="links", max_found=30)
+        await ran.go(resume=True, source="links", max_discovered=30)
         assert ran.crawl.is_cut
         assert {ran.states[path] for path in dropped} == {("blocked", NO_ROOM)}
-        await ran.go(resume=True, source="links", max_found=1_000)
+        await ran.go(resume=True, source="links", max_discovered=1_000)
         assert {ran.states[path] for path in dropped} == {("done", "")}
 
     others = {f"{OTHER}/": html(*many("x", 25))}

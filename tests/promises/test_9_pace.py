@@ -45,7 +45,7 @@ def test_the_gap_that_a_server_sees_of_a_fleet_is_the_promise_on_a_busy_machine_
     with (
         Valkey(tmp_path) as valkey,
         apart("tests.client.hosts:closing") as site,
-        crew(2, site, valkey.url, hosts, stall=0.4, delay_least=DELAY, delay_most=DELAY) as workers,
+        crew(2, site, valkey.url, hosts, stall=0.4, min_delay=DELAY, max_delay=DELAY) as workers,
     ):
         site.wait_until(lambda: min(len(site.at(host)) for host in hosts) >= 6)
         for worker in workers:
@@ -67,15 +67,15 @@ def test_a_process_of_a_fleet_that_stands_still_before_it_sends_takes_its_turn_a
         time.sleep(2 * gap)
         assert one.is_late(stalled)
         other = await two.enter("example.com", lambda _: 60.0, tells=True)
-        two.left(other)
-        assert not await one.departs(stalled)
+        two.departed(other)
+        assert not await one.may_depart(stalled)
         await one.leave(stalled)
 
         stalled = await one.enter("other.example", lambda _: gap, tells=True)
         time.sleep(2 * gap)
-        assert await one.departs(stalled)
+        assert await one.may_depart(stalled)
         left = time.time()
-        one.left(stalled)
+        one.departed(stalled)
         await two.enter("other.example", lambda _: gap)
         assert time.time() >= left + gap
         for gate in (one, two):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from manners.net.messages import Response, Unreachable
 from manners.retrieval import profiles
 from manners.retrieval.flow import Copy
-from manners.retrieval.outcome import Availability, Hop
+from manners.retrieval.outcome import Availability, RobotsHop
 from tests.retrieval.scripted import HOST, PROFILES, ROBOTS, Played, Reply, moved, redirects
 
 AVAILABLE, UNAVAILABLE, UNREACHABLE = (
@@ -36,9 +36,9 @@ def test_the_story_is_kept() -> None:
     reply = Response(200, {"etag": '"1"'}, b"abc", seconds=0.5)
     outcome = Played([moved("/a"), moved("http://other.example/b", 307), reply]).outcome
     assert outcome.hops == (
-        Hop(ROBOTS, 301),
-        Hop(HOST + "/a", 307),
-        Hop("http://other.example/b", 200),
+        RobotsHop(ROBOTS, 301),
+        RobotsHop(HOST + "/a", 307),
+        RobotsHop("http://other.example/b", 200),
     )
     assert outcome.url == ROBOTS
     assert (outcome.final_url, outcome.status) == ("http://other.example/b", 200)
@@ -49,7 +49,7 @@ def test_the_story_is_kept() -> None:
 def test_no_answer_is_part_of_the_story() -> None:
     """A hop without an answer has a cause and no status."""
     outcome = Played([moved("/a"), Unreachable("timeout", 3.0)]).outcome
-    assert outcome.hops[-1] == Hop(HOST + "/a", None, "timeout")
+    assert outcome.hops[-1] == RobotsHop(HOST + "/a", None, "timeout")
     assert outcome.status is None
     assert str(outcome) == "unreachable (timeout)"
 

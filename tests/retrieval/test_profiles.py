@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import manners
-from manners.cache.entry import renewed
-from manners.cache.site import Held
+from manners.cache.entry import next_entry
+from manners.cache.site import ParsedEntry
 from manners.errors import UnknownName
 from manners.net.messages import Response, Unreachable
 from manners.retrieval import profiles
@@ -32,8 +32,10 @@ DIFFERENCES: list[dict[str, Any]] = tomllib.loads(
 def access(replies: list[Reply], profile: str) -> tuple[bool, str]:
     """Whether a page may be fetched, and why, right after a first retrieval that went so."""
     played, chosen = Played(replies, profile), profiles.get(profile)
-    entry = renewed(None, HOST, played.outcome, played.body, chosen, 0.0)
-    verdict = Held(entry, dialects.get("rfc9309"), chosen).at(0.0).check(HOST + "/a", "MyBot")
+    entry = next_entry(None, HOST, played.outcome, played.body, chosen, 0.0)
+    verdict = (
+        ParsedEntry(entry, dialects.get("rfc9309"), chosen).at(0.0).check(HOST + "/a", "MyBot")
+    )
     return verdict.allowed, str(verdict.reason)
 
 
@@ -213,7 +215,9 @@ def test_profiles_are_found_by_name() -> None:
 
 def test_a_wrong_name_lists_the_right_ones() -> None:
     """An unknown profile is an error that names those there are."""
-    with pytest.raises(UnknownName, match="no profile 'gogle'; there are: google, open, rfc9309"):
+    with pytest.raises(
+        UnknownName, match="unknown profile 'gogle'; choose from: google, open, rfc9309"
+    ):
         profiles.get("gogle")
 
 

@@ -22,6 +22,7 @@ from manners.crawler.traps import Traps
 from manners.errors import InvalidURL
 from manners.sitemaps import markup, parser
 from manners.urls import page_url, requestable
+from tests.fuzzing import command_line
 from tests.sitemaps.reading import Read, pieces
 from tests.sitemaps.reading import read as read_all
 from tests.sitemaps.test_pieces import FILES, PARTS
@@ -117,27 +118,15 @@ def main(arguments: list[str]) -> int:
     """Fuzz, or try files once more; 0 when nothing failed."""
     if importlib.util.find_spec("atheris") is None:
         sys.exit("fuzzing needs Atheris: pip install atheris==3.0.0 (Linux only)")
-    options = [each for each in arguments if each.startswith("-")]
-    again = [str(Path(each).resolve()) for each in arguments if not each.startswith("-")]
-    corpus, crashes = KEPT / "corpus", KEPT / "crashes"
-    for folder in (corpus, crashes):
-        folder.mkdir(parents=True, exist_ok=True)
+    words = (word.encode("utf-8", "surrogatepass") for word in (*PARTS, *HTML))
+    files = [*FILES.values(), *(path.read_bytes() for path in HOSTILE.iterdir())]
+    html = "\n\n" + "".join(f"{word}'x'>" for word in HTML)
+    seeds = (
+        bytes([first + 35]) + body[:3_000] for body in (*files, html.encode()) for first in range(5)
+    )
     with tempfile.TemporaryDirectory() as name:
-        words, begin = Path(name) / "words", Path(name) / "seeds"
-        escaped = [
-            "".join(f"\\x{octet:02x}" for octet in word.encode("utf-8", "surrogatepass"))
-            for word in (*PARTS, *HTML)
-        ]
-        words.write_text("".join(f'"{each}"\n' for each in escaped), "ascii")
-        begin.mkdir()
-        files = [*FILES.values(), *(path.read_bytes() for path in HOSTILE.iterdir())]
-        html = "\n\n" + "".join(f"{each}'x'>" for each in HTML)
-        for number, body in enumerate((*files, html.encode())):
-            for first in range(5):
-                (begin / f"{number}-{first}").write_bytes(bytes([first + 35]) + body[:3_000])
-        options = [*OPTIONS, f"-artifact_prefix={crashes}/", f"-dict={words}", *options]
-        places = again or [str(corpus), str(begin)]
-        command = [sys.executable, "-c", FUZZ, *options, *places]
+        options = command_line(arguments, OPTIONS, KEPT, Path(name), words=words, seeds=seeds)
+        command = [sys.executable, "-c", FUZZ, *options]
         code = subprocess.run(command, cwd=ROOT, check=False).returncode
     if code:
         print(f"\nFAILED with exit status {code}; once more: python -m tests.sitemaps.fuzz FILE")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from manners.sitemaps import Entry, Problem, SitemapParser
+from manners.sitemaps import Problem, SitemapEntry, SitemapParser
 
 URL = "https://example.com/sitemap.xml"
 
@@ -11,7 +11,7 @@ URL = "https://example.com/sitemap.xml"
 class Read(NamedTuple):
     """What there was in a sitemap."""
 
-    entries: list[Entry]
+    entries: list[SitemapEntry]
     problems: list[Problem]
     form: str
 

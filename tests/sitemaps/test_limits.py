@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from manners.sitemaps import Entry, SitemapParser
+from manners.sitemaps import SitemapEntry, SitemapParser
 from manners.sitemaps.parser import MAX_BYTES, MAX_ENTRIES, MAX_PROBLEMS
 from tests.sitemaps.reading import URL, loc, read, urlset
 
@@ -34,7 +34,7 @@ def test_the_number_of_entries_is_a_setting(entry: bytes) -> None:
     """Plain entries and others alike; those without a URL do not count."""
     body = b"<urlset>\n<url/>" + entry * 3 + b"\n" + entry + b"</urlset>"
     found = read(body, max_entries=3)
-    assert found.entries == [Entry(A)] * 3
+    assert found.entries == [SitemapEntry(A)] * 3
     assert [(each.problem, each.line) for each in found.problems] == [
         ("no-location", 2),
         ("too-many-entries", 3),
@@ -235,4 +235,4 @@ def test_broken_places_without_end_are_given_up() -> None:
     found = read(b"<urlset>" + b"<url><" * 60_000)
     assert found.urls == []
     assert len(found.problems) == MAX_PROBLEMS + 1
-    assert found.problems[-1].detail == "too often to read on"
+    assert found.problems[-1].detail == "too many errors; the rest is not read"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from manners.sitemaps import Entry, Problem
+from manners.sitemaps import Problem, SitemapEntry
 from tests.sitemaps.reading import loc, read, urlset
 
 A = "https://example.com/a"
@@ -34,9 +34,9 @@ def test_a_sitemap_has_pages() -> None:
     assert found.form == "urlset"
     assert found.problems == []
     assert found.entries == [
-        Entry("http://www.example.com/", "page", "2005-01-01", "monthly", 0.8),
-        Entry(f"{catalog}12&desc=vacation_hawaii", "page", None, "weekly"),
-        Entry(
+        SitemapEntry("http://www.example.com/", "page", "2005-01-01", "monthly", 0.8),
+        SitemapEntry(f"{catalog}12&desc=vacation_hawaii", "page", None, "weekly"),
+        SitemapEntry(
             f"{catalog}74&desc=vacation_newfoundland",
             "page",
             "2004-12-23T18:00:15+00:00",
@@ -63,8 +63,10 @@ def test_an_index_has_sitemaps() -> None:
     assert found.form == "index"
     assert found.problems == []
     assert found.entries == [
-        Entry("http://www.example.com/sitemap1.xml.gz", "sitemap", "2004-10-01T18:23:17+00:00"),
-        Entry("http://www.example.com/sitemap2.xml.gz", "sitemap"),
+        SitemapEntry(
+            "http://www.example.com/sitemap1.xml.gz", "sitemap", "2004-10-01T18:23:17+00:00"
+        ),
+        SitemapEntry("http://www.example.com/sitemap2.xml.gz", "sitemap"),
     ]
 
 
@@ -116,8 +118,8 @@ def test_rss_2_has_items() -> None:
     )
     assert found.form == "rss"
     assert found.entries == [
-        Entry(A, "page", "2003-06-10T04:00:00+00:00"),
-        Entry("https://example.com/b", "page", "2003-06-10T04:00Z"),
+        SitemapEntry(A, "page", "2003-06-10T04:00:00+00:00"),
+        SitemapEntry("https://example.com/b", "page", "2003-06-10T04:00Z"),
     ]
     assert found.words == ["no-location", "no-location"]
 
@@ -134,7 +136,7 @@ xmlns="http://purl.org/rss/1.0/" xmlns:dc="http://purl.org/dc/elements/1.1/">
     )
     assert found.form == "rss"
     assert found.problems == []
-    assert found.entries == [Entry(A, "page", "2024-02-29")]
+    assert found.entries == [SitemapEntry(A, "page", "2024-02-29")]
 
 
 @pytest.mark.parametrize("prefix", ["", "a:"])
@@ -154,8 +156,8 @@ def test_atom_has_entries(prefix: str) -> None:
     found = read(xml.encode())
     assert found.form == "atom"
     assert found.entries == [
-        Entry("https://example.com/a?b=1&c=2", "page", "2003-12-13T18:30:02.25Z"),
-        Entry("https://example.com/b", "page", "2003-11-09T17:23:02Z"),
+        SitemapEntry("https://example.com/a?b=1&c=2", "page", "2003-12-13T18:30:02.25Z"),
+        SitemapEntry("https://example.com/b", "page", "2003-11-09T17:23:02Z"),
     ]
     assert found.words == ["no-location"]
 
@@ -185,7 +187,7 @@ def test_atom_has_entries(prefix: str) -> None:
 def test_lastmod(written: str, lastmod: str | None) -> None:
     """When a page changed: as written, or, where a feed writes it as mail does, in ISO 8601."""
     found = read(urlset(f"{loc(A)}<lastmod>{written}</lastmod>"))
-    assert found.entries == [Entry(A, lastmod=lastmod)]
+    assert found.entries == [SitemapEntry(A, lastmod=lastmod)]
     assert found.problems == []
 
 
@@ -202,7 +204,7 @@ def test_lastmod(written: str, lastmod: str | None) -> None:
 def test_a_lastmod_that_is_none_costs_only_itself(written: str) -> None:
     """The entry stays, and the problem is named."""
     found = read(urlset(f"{loc(A)}<lastmod>{written}</lastmod>"))
-    assert found.entries == [Entry(A)]
+    assert found.entries == [SitemapEntry(A)]
     assert found.words == ["bad-lastmod"]
     assert len(found.problems[0].detail) < 2_500
 
@@ -220,7 +222,7 @@ def test_a_lastmod_that_is_none_costs_only_itself(written: str) -> None:
 def test_changefreq(written: str, frequency: str | None) -> None:
     """sitemaps.org, "XML tag definitions": seven words; the case does not matter."""
     found = read(urlset(f"{loc(A)}<changefreq>{written}</changefreq>"))
-    assert found.entries == [Entry(A, changefreq=frequency)]
+    assert found.entries == [SitemapEntry(A, changefreq=frequency)]
     assert found.problems == []
 
 
@@ -236,7 +238,7 @@ def test_changefreq(written: str, frequency: str | None) -> None:
 def test_priority(written: str, priority: float | None) -> None:
     """sitemaps.org, "XML tag definitions": from 0.0 to 1.0."""
     found = read(urlset(f"{loc(A)}<priority>{written}</priority>"))
-    assert found.entries == [Entry(A, priority=priority)]
+    assert found.entries == [SitemapEntry(A, priority=priority)]
     assert found.problems == []
 
 
@@ -251,7 +253,7 @@ def test_priority(written: str, priority: float | None) -> None:
 def test_a_value_that_is_none_costs_only_itself(field: str, written: str) -> None:
     """The entry stays, and the problem is named."""
     found = read(urlset(f"{loc(A)}<{field}>{written}</{field}>"))
-    assert found.entries == [Entry(A)]
+    assert found.entries == [SitemapEntry(A)]
     assert found.words == [f"bad-{field}"]
 
 
@@ -265,7 +267,7 @@ def test_namespaces_go_by_any_prefix_or_none(prefixes: tuple[str, str]) -> None:
     root, p = prefixes
     fields = f"<{p}loc>{A}</{p}loc><{p}lastmod>2024</{p}lastmod>"
     xml = f"<{root}urlset><{p}url>{fields}</{p}url></{root}urlset>"
-    assert read(xml.encode()).entries == [Entry(A, lastmod="2024")]
+    assert read(xml.encode()).entries == [SitemapEntry(A, lastmod="2024")]
 
 
 def test_extensions_are_ignored() -> None:
@@ -283,7 +285,7 @@ def test_extensions_are_ignored() -> None:
             "<PageMap><DataObject><loc>no</loc></DataObject></PageMap>" + loc(A)
         )
     )
-    assert found.entries == [Entry(A)]
+    assert found.entries == [SitemapEntry(A)]
     assert found.problems == []
 
 
@@ -372,7 +374,7 @@ def test_the_first_of_several_values_counts() -> None:
             f"<loc/>{loc(A)}{loc('https://example.com/b')}<lastmod>2001</lastmod><lastmod>2002</lastmod>"
         )
     )
-    assert found.entries == [Entry(A, lastmod="2001")]
+    assert found.entries == [SitemapEntry(A, lastmod="2001")]
 
 
 def test_problems_name_their_line() -> None:

@@ -19,22 +19,15 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from manners.cache.backends import open_backend
+from manners.crawler.frontier import tables as crawl_tables
 from manners.errors import MissingExtra, StoreError
-from manners.evidence import database, schema
+from manners.evidence import tables as evidence_tables
 from manners.evidence.chain import Head
-from manners.evidence.database import Database, InUse
 from manners.evidence.store import EvidenceStore
+from manners.store import database, schema
+from manners.store.database import Store
 from tests.evidence.drafts import drafts
 from tests.evidence.places import Places, ended, execute, process
-
-
-@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
-def places(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Places:
-    """Places of one kind."""
-    folder = tmp_path_factory.mktemp("stores")
-    is_file = request.param == "sqlite"
-    return Places(folder) if is_file else Places(folder, request.getfixturevalue("postgres"))
-
 
 # Places.
 
@@ -84,7 +77,7 @@ def test_a_relative_path_stays_where_it_was(
         monkeypatch.chdir(there)
         records = store.records()  # so that one more connection is opened
         assert next(records, None) is None
-        half = store._database.reading()
+        half = store.reading()
         with half:
             assert store.append_blocking(drafts(1)[0]) == 1
             assert store.head().number == 1
@@ -216,7 +209,7 @@ def test_somebody_elses_file_is_left_as_it_is(tmp_path: Path, make: object) -> N
         with pytest.raises(StoreError) as caught:
             EvidenceStore(path, create=create)
         assert caught.value.problem in {
-            "a database that was made for something else",
+            "a database of another application",
             "file is not a database",
             "database disk image is malformed",
         }
@@ -229,14 +222,14 @@ def test_a_database_may_have_other_tables_but_not_ours(places: Places) -> None:
     place = places.new()
     execute(place, "CREATE TABLE theirs (x integer)")
     if places.is_file:
-        with pytest.raises(StoreError, match="something else"):
+        with pytest.raises(StoreError, match="another application"):
             EvidenceStore(place)
         return
     with EvidenceStore(place) as store:
         assert store.append_blocking(drafts(1)[0]) == 1
     place = places.new()
     execute(place, "CREATE TABLE snapshots (x integer)")
-    with pytest.raises(StoreError, match="something else"):
+    with pytest.raises(StoreError, match="another application"):
         EvidenceStore(place)
     assert execute(place, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'") == [
         ("snapshots",)
@@ -331,7 +324,7 @@ def test_nothing_stays_open_where_opening_failed(tmp_path: Path) -> None:
     others_sqlite(path)
     for _ in range(5):
         with pytest.raises(StoreError):
-            Database(path)
+            Store(path)
     held = [each.readlink() for each in Path("/proc/self/fd").iterdir() if each.is_symlink()]
     assert path not in held
 
@@ -363,6 +356,8 @@ def test_migrations_make_the_tables_that_are_used(places: Places) -> None:
     """Columns, types, nullability, keys and indexes: nothing is missing, nothing is left over."""
     place = places.new()
     EvidenceStore(place).close()
+    metadata = crawl_tables.crawls.metadata
+    assert evidence_tables.evidence.metadata is metadata
     url = f"sqlite:///{place}" if places.is_file else place.replace("://", "+psycopg://")
     engine = sqlalchemy.create_engine(url)
     with engine.connect() as connection:
@@ -374,10 +369,11 @@ def test_migrations_make_the_tables_that_are_used(places: Places) -> None:
                 "version_table": schema.VERSIONS_TABLE,
             },
         )
-        assert compare_metadata(context, schema.tables) == []
+        assert compare_metadata(context, metadata) == []
         made = set(sqlalchemy.inspect(connection).get_table_names())
     engine.dispose()
-    assert made == {*schema.tables.tables, schema.VERSIONS_TABLE}
+    assert set(metadata.tables) == schema.TABLES
+    assert made == {*schema.TABLES, schema.VERSIONS_TABLE}
 
 
 @pytest.mark.parametrize("version", ["8999", "9999", f"{schema.VERSION}a", "zzzz"])
@@ -500,27 +496,6 @@ def test_threads_make_stores_side_by_side(places: Places) -> None:
         assert list(threads.map(make, new)) == [Head()] * 6
     for place in new:
         assert execute(place, "SELECT version_num FROM manners_version") == [(schema.VERSION,)]
-
-
-def test_one_is_alone_however_many_want_to_be(places: Places, tmp_path: Path) -> None:
-    """Processes that come and go: no two of them are at work at the same time, and some are."""
-    place = places.new()
-    EvidenceStore(place).close()
-    started = [process("alone", place, str(tmp_path / "mark")) for _ in range(3)]
-    found = [json.loads(ended(each)) for each in started]
-    assert [each["met"] for each in found] == [0, 0, 0]
-    assert all(each["was"] for each in found)
-
-
-def test_what_is_in_the_way_of_a_lock_is_said(tmp_path: Path) -> None:
-    """A lock that cannot be taken is not the same as one that somebody has."""
-    with EvidenceStore(tmp_path / "store.db") as store:
-        (tmp_path / "store.db-crawl-1").mkdir()
-        with pytest.raises(StoreError) as caught, store.alone("crawl", 1):
-            pass
-        assert not isinstance(caught.value, InUse)
-        with store.alone("crawl", 2), pytest.raises(InUse), store.alone("crawl", 2):
-            pass
 
 
 def test_opening_a_store_does_not_load_alembic(places: Places) -> None:

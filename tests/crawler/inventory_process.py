@@ -7,19 +7,19 @@ memory all that took.
 import resource
 import sys
 
-from manners.crawler.discovery import Found
-from manners.crawler.found import FoundUrls
+from manners.crawler.frontier.values import FoundUrl
+from manners.crawler.inventory import FoundUrls
 
 
 def main(place: str, number: str, name: str) -> None:
     with FoundUrls(place) as found:
         sys.stdin.readline()  # begin together
         found.begin(f"https://{name}.example/")
-        found.add(Found(f"https://{name}.example/0", "sitemap", "", 1, 0.5))
+        found.add(FoundUrl(f"https://{name}.example/0", "sitemap", "", 1, 0.5))
         found.flush()
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         for each in range(int(number)):
-            found.add(Found(f"https://{name}.example/{each}", "sitemap", "", 1, 0.5))
+            found.add(FoundUrl(f"https://{name}.example/{each}", "sitemap", "", 1, 0.5))
         found.flush()
         count = sum(1 for _ in found.read(found.crawl))
         after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

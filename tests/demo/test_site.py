@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 
 from manners import parse
-from manners.crawler.demo_site import (
-    CASES,
+from manners.demo.cases import CASES
+from manners.demo.site import (
     LIBRARY,
     RETRY_AFTER,
     ROBOTS,
@@ -94,7 +94,7 @@ def test_what_is_special_about_a_page() -> None:
     async def main() -> None:
         async with asking() as it:
             told: list[int | None] = []
-            it.site.told = lambda visit: told.append(visit.status)
+            it.site.on_response = lambda visit: told.append(visit.status)
             status, headers, _ = await it.get("/busy")
             assert (status, headers["Retry-After"]) == (429, str(RETRY_AFTER))
             assert (await it.get("/busy"))[0] == 200
@@ -102,10 +102,10 @@ def test_what_is_special_about_a_page() -> None:
             await it.get("/slow")
             await it.get("/tea/green")
             assert told == [429, 200, 200, 200, 200]
-            after = it.site.since(it.site.log[-1])
+            after = it.site.gap(it.site.log[-1])
             assert after is not None
             assert after >= SLOW
-            assert it.site.since(it.site.log[0]) is None
+            assert it.site.gap(it.site.log[0]) is None
 
     asyncio.run(main())
 
@@ -119,7 +119,7 @@ def test_it_writes_down_what_it_was_asked_for() -> None:
                 await it.get(short)
             log = [(it.site.short(visit.url), visit.status) for visit in it.site.log]
             assert log == [("/tea?sort=price", 404), ("localhost/", 200), ("/private/plans", 404)]
-            assert [it.site.short(each.url) for each in it.site.visits(LIBRARY)] == ["localhost/"]
+            assert [it.site.short(each.url) for each in it.site.requests(LIBRARY)] == ["localhost/"]
 
     asyncio.run(main())
 

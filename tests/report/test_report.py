@@ -12,14 +12,17 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 from sqlalchemy import update
 
-from manners.crawler import report as reporting
 from manners.crawler.crawl import Crawl
-from manners.crawler.found import FoundUrls
-from manners.crawler.picture.page import page
-from manners.crawler.report import NoCrawl, Report, report_of
-from manners.crawler.timeline import Requests
-from manners.evidence.schema import crawls, evidence, pages
+from manners.crawler.frontier.crawls import NoCrawl
+from manners.crawler.frontier.tables import crawls, pages
+from manners.crawler.inventory import FoundUrls
 from manners.evidence.store import EvidenceStore
+from manners.evidence.tables import evidence
+from manners.report import robots_files
+from manners.report.data import Report
+from manners.report.html.page import page
+from manners.report.reader import report_of
+from manners.report.timeline import Requests
 from tests.client.asking import in_turn, rules, settings
 from tests.contracts.postgres import Postgres
 from tests.crawler import hostile, shop
@@ -66,7 +69,7 @@ def test_a_crawl_that_took_place(tmp_path: Path) -> None:
                 "/broken": answer(status=500),
             }
         )
-        told = settings(store=str(place), attempts=1, delay_least=0.05, delay_most=0.05)
+        told = settings(store=str(place), attempts=1, min_delay=0.05, max_delay=0.05)
         fetched = list(Crawl([f"{base}/", f"{base}/broken"], told, agent="MyBot"))
     found = read(place)
     assert found.status.fetched == 4 == len([each for each in fetched if each.state == "done"])
@@ -122,7 +125,7 @@ def test_every_request_counts_however_often_a_url_is_tried(tmp_path: Path) -> No
         "/lost": in_turn(lose, html()),
     }
     with in_thread(Site(by_path(pages))) as site:
-        told = settings(store=str(place), attempts=3, backoff_first=0.01, backoff_most=0.02)
+        told = settings(store=str(place), attempts=3, initial_backoff=0.01, max_backoff=0.02)
         list(Crawl([site.url()], told))
         log = [visit for visit in site.log if visit.path != "/robots.txt"]
     found = read(place)
@@ -134,13 +137,13 @@ def test_every_request_counts_however_often_a_url_is_tried(tmp_path: Path) -> No
     assert sum(each.requests for each in lane.bins) == 11
     assert found.times.answers == 8  # of pages; one was lost
     assert sum(each.number for each in found.times.spans) == 8
-    shown = LexborHTMLParser(page(found)).css("#answers table")[0].css("tbody tr")
+    shown = LexborHTMLParser(page(found)).css("#responses table")[0].css("tbody tr")
     rows = {row.css("td")[0].text(): int(row.css("td")[2].text()) for row in shown}
     assert rows == {
-        "200": 3, "failed: 500": 1, "tried again: 500": 2, "tried again: 429": 1,
-        "tried again: 503": 1, f"tried again: {lost}": 1,
+        "200": 3, "failed: 500": 1, "retried: 500": 2, "retried: 429": 1,
+        "retried: 503": 1, f"retried: {lost}": 1,
     }  # fmt: skip
-    assert "5 requests had to be made again." in page(found)
+    assert "5 requests had to be retried." in page(found)
 
 
 async def lose(call: Call) -> None:
@@ -221,7 +224,7 @@ def test_a_rule_is_written_as_it_stands_in_its_file(
     found = read(tmp_path / "a.db")
     assert found.decisions.rows[0].rule == found.blocked[0].urls[0].rule == rule
     assert found.robots.rows[0].lines[1].text.strip() == rule
-    monkeypatch.setattr(reporting, "_READ", 1)
+    monkeypatch.setattr(robots_files, "_MAX_BYTES", 1)
     assert read(tmp_path / "a.db").decisions.rows[0].rule == "Disallow: /secret*"
 
 
@@ -239,10 +242,10 @@ def test_the_same_file_of_many_sites_is_one(tmp_path: Path) -> None:
 def test_files_beyond_what_is_looked_at_are_named_all_the_same(
     shop_db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reporting, "_READ", 200)
+    monkeypatch.setattr(robots_files, "_MAX_BYTES", 200)
     found = read(shop_db)
     assert [each.is_read for each in found.robots.rows if each.bytes] == [True, False, False]
-    assert "too large to be looked at here" in page(found)
+    assert "too large to show here" in page(found)
 
 
 # The time line.
@@ -294,7 +297,7 @@ def test_pauses_are_left_out_of_the_time_line() -> None:
 
 def test_a_delay_that_is_drawn_stands_for_the_least_of_it(tmp_path: Path) -> None:
     """The store has the middle of what is drawn from; gaps may be shorter, and rightly so."""
-    made = Made(tmp_path / "a.db", delay_least=0.2, delay_most=0.6)
+    made = Made(tmp_path / "a.db", min_delay=0.2, max_delay=0.6)
     for number, delay in enumerate((0.4, 0.4, 3.0, 3.0, 3.0, 3.0)):
         made.ask(f"{shop.SHOP}/{number}", delay=delay)
         made.at += 5
@@ -305,7 +308,7 @@ def test_a_delay_that_is_drawn_stands_for_the_least_of_it(tmp_path: Path) -> Non
 
 def test_a_host_has_one_delay(tmp_path: Path) -> None:
     """Of one that is drawn, the least: in the time line as in the list of hosts."""
-    made = Made(tmp_path / "a.db", delay_least=0.2, delay_most=0.6)
+    made = Made(tmp_path / "a.db", min_delay=0.2, max_delay=0.6)
     for number in range(3):
         made.ask(f"{shop.SHOP}/{number}", delay=0.4)
         made.ask(f"{shop.NEWS}/{number}", delay=3.0)
@@ -345,20 +348,20 @@ def test_a_crawl_in_which_nothing_was_asked_for(tmp_path: Path) -> None:
     made.write(None)
     found = read(tmp_path / "a.db")
     assert (found.timeline.lanes, found.times.answers, found.pages.rows) == ([], 0, [])
-    assert found.status.ended == "stopped without an end"
-    assert "Nothing was asked for." in page(found)
+    assert found.status.ended == "stopped unexpectedly"
+    assert "Nothing was requested." in page(found)
 
 
 @pytest.mark.parametrize(
     ("rest", "said"),
     [
-        ((), "Everything that was found was asked for."),
+        ((), "Nothing: every URL found was requested."),
         (("trap",), "Only traps."),
-        (("page",), "Nothing so far; not everything that was found has been asked for yet."),
-        (("sitemap",), "Nothing so far; not everything that was found has been asked for yet."),
+        (("page",), "Nothing so far; some URLs are still in the queue."),
+        (("sitemap",), "Nothing so far; some URLs are still in the queue."),
         (
             ("page", "trap"),
-            "Only traps so far; not everything that was found has been asked for yet.",
+            "Only traps so far; some URLs are still in the queue.",
         ),
     ],
 )
@@ -375,7 +378,7 @@ def test_where_nothing_is_blocked(tmp_path: Path, rest: tuple[str, ...], said: s
     tree = LexborHTMLParser(page(read(tmp_path / "a.db")))
     assert [node.text() for node in tree.css("#blocked .none")] == [said]
     left = {node.css_first("dt").text(): node.css_first("dd").text() for node in tiles(tree)}
-    assert left["Left"] == {"page": "1to be asked for", "sitemap": "0and 1 sitemap to be read"}.get(
+    assert left["Left to fetch"] == {"page": "1", "sitemap": "0and 1 sitemap to read"}.get(
         rest[0] if rest else "", "0"
     )
 
@@ -412,7 +415,7 @@ def test_the_last_crawl_unless_another_is_named(tmp_path: Path) -> None:
     assert first.proof.decisions == 1
     with pytest.raises(NoCrawl, match=r"crawl 3 is a discovery; the latest are: 1, 2"):
         read(place, 3)
-    with pytest.raises(NoCrawl, match=r"crawl 9 is not in it"):
+    with pytest.raises(NoCrawl, match=r"there is no crawl 9 in it"):
         read(place, 9)
 
 
@@ -442,20 +445,20 @@ def test_what_was_pruned_did_take_place(tmp_path: Path) -> None:
     tree = LexborHTMLParser(page(read(tmp_path / "a.db")))
     assert [node.text() for node in tree.css("#decisions .none")] == [gone]
     assert [node.text() for node in tree.css("#robots .none")] == [f"None is known. {gone}"]
-    assert [node.text() for node in tree.css("#problems .none")] == [f"Nothing was found. {gone}"]
+    assert [node.text() for node in tree.css("#problems .none")] == [f"None found. {gone}"]
 
 
 def test_what_somebody_changed_is_no_reason_to_fail(tmp_path: Path) -> None:
     place = tmp_path / "a.db"
     shop.made(place)
-    with EvidenceStore(place) as store, store._database.writing() as connection:
+    with EvidenceStore(place) as store, store.writing() as connection:
         connection.execute(update(evidence).where(evidence.c.id < 9).values(metadata="[1, 2"))
         connection.execute(update(pages).values(problems='{"a": 1}'))
         connection.execute(update(crawls).values(settings='["not", "settings"]', at=-1))
         connection.exec_driver_sql("DELETE FROM snapshots")
     found = read(place)
     assert found.proof.missing == 8
-    assert found.told == {}
+    assert found.settings == {}
     assert [each.lines for each in found.robots.rows if each.sha256] == [[], [], []]
     assert "which is missing" in page(found)
 
@@ -483,7 +486,7 @@ def test_the_data_is_ready_for_json(report: Report) -> None:
     values = json.loads(json.dumps(report.to_dict()))
     assert values["status"]["states"] == report.status.states
     assert (values["status"]["fetched"], values["status"]["left"]) == (
-        *(report.status.fetched, report.status.left),
+        *(report.status.fetched, report.status.remaining),
     )
     assert values["timeline"]["lanes"][0]["bins"][0].keys() == {"at", "requests", "gap", "delay"}
     assert values["robots"]["rows"][0]["lines"][0].keys() == {

@@ -11,7 +11,8 @@ import pytest
 
 import manners
 from manners.errors import UnknownName
-from manners.testing import MAX_FILE, assert_allowed, assert_disallowed
+from manners.testing import assert_allowed, assert_disallowed
+from manners.testing.assertions import MAX_FILE
 
 SAMPLE = """\
 User-agent: GPTBot
@@ -227,7 +228,7 @@ def test_other_mistakes_in_a_call_say_what_they_are(tmp_path: Path) -> None:
         assert_allowed(wrong, "/", "GPTBot")
     with pytest.raises(TypeError, match="an agent is a str or a sequence of str"):
         assert_allowed(SAMPLE, "/", [wrong])
-    with pytest.raises(UnknownName, match="no dialect 'gogle'; there are: audit"):
+    with pytest.raises(UnknownName, match="unknown dialect 'gogle'; choose from: audit"):
         assert_allowed(SAMPLE, "/", "GPTBot", dialect="gogle")
     with pytest.raises(FileNotFoundError):
         assert_allowed(tmp_path / "robots.txt", "/", "GPTBot")

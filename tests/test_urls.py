@@ -415,3 +415,17 @@ def test_a_redirect_target_is_a_url_or_a_problem(location: str) -> None:
     target, problem = urls.redirect_target("https://example.com/a/b?q", location)
     assert bool(target) != bool(problem)
     assert not target or urls.requestable(target) == target
+
+
+@given(any_text | url_text.map("http://".__add__))
+def test_a_target_is_a_url_parsed_once(url: str) -> None:
+    """A target has what `requestable`, `origin` and `host` say; it raises what they raise."""
+    try:
+        sent = urls.requestable(url)
+    except InvalidURL:
+        with pytest.raises(InvalidURL):
+            urls.target(url)
+        return
+    target = urls.target(url)
+    assert target == urls.Target(sent, urls.origin(url), urls.host(url))
+    assert hash(target) == hash(urls.target(target.url))

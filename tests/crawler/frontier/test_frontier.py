@@ -1,6 +1,7 @@
 """The frontier: one contract, on SQLite and on a real PostgreSQL."""
 
 import asyncio
+import hashlib
 import random
 import signal
 import subprocess
@@ -17,9 +18,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Table, inspect, select
 
-from manners.crawler.discovery import Found
-from manners.crawler.found import FoundUrls
-from manners.crawler.frontier import (
+from manners.crawler.frontier import crawls, tables
+from manners.crawler.frontier.frontier import Frontier
+from manners.crawler.frontier.queries import PAGE_COLUMNS
+from manners.crawler.frontier.values import FetchResult, FoundUrl, LeasedUrl
+from manners.crawler.frontier.ways import Limits
+from manners.crawler.inventory import FoundUrls
+from manners.crawler.judge import Judge
+from manners.crawler.reasons import (
     DEPTH,
     NO_ROOM,
     NOFOLLOW,
@@ -27,33 +33,36 @@ from manners.crawler.frontier import (
     OTHER_HOST,
     REDIRECT,
     TOO_MANY_HOPS,
-    Answer,
-    Finished,
-    Frontier,
-    Named,
-    Url,
 )
+from manners.crawler.traps import Traps
 from manners.errors import InvalidURL, StoreError
-from manners.evidence import schema
 from manners.evidence.store import EvidenceStore
+from manners.settings import Settings
+from manners.store import schema
 from tests.client.asking import run
+from tests.crawler.results import Answer, result
 from tests.evidence.places import execute
 from tests.sizes import examples
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SITE = "https://example.com"
-ANSWER = Answer(200, "", "text/html", 5, "0" * 64, "A title", 2, "", 1.5, 0.25, 0.5, 0.3)
+ANSWER = Answer()
 New = Callable[[], str]
 
 
 def made(store: EvidenceStore, **how: Any) -> Frontier:
     """The frontier of a new crawl."""
-    return Frontier(store, Frontier.begin(store, [f"{SITE}/"]), **how)
+    return Frontier(store, crawls.begin(store, [f"{SITE}/"], now=1.0), **limited(how))
+
+
+def limited(how: dict[str, Any]) -> dict[str, Any]:
+    """With `max_depth` where it belongs."""
+    return {"limits": Limits(how.pop("max_depth", None)), **how}
 
 
 def again(frontier: Frontier, **how: Any) -> Frontier:
     """The same crawl, gone on with."""
-    found = Frontier(frontier.store, frontier.crawl, **how)
+    found = Frontier(frontier.store, frontier.crawl, **limited(how))
     found.resume({})
     return found
 
@@ -62,18 +71,18 @@ def url(path: str) -> str:
     return path if "://" in path else f"{SITE}{path}"
 
 
-def link(path: str, depth: int = 1, **more: Any) -> Named:
-    return Named(url(path), "link", f"{SITE}/", depth, **more)
+def link(path: str, depth: int = 1, **more: Any) -> FoundUrl:
+    return FoundUrl(url(path), "link", f"{SITE}/", depth, **more)
 
 
-def start(path: str = "/") -> Named:
-    return Named(url(path), "start", "", 0, 1.0)
+def start(path: str = "/") -> FoundUrl:
+    return FoundUrl(url(path), "start", "", 0, 1.0)
 
 
 def rows(frontier: Frontier) -> dict[str, Any]:
     """What the store has of each URL, by its path where it is the site's."""
     with frontier.store.reading() as connection:
-        query = schema.urls.select().where(schema.urls.c.crawl == frontier.crawl)
+        query = tables.urls.select().where(tables.urls.c.crawl == frontier.crawl)
         found = connection.execute(query).all()
     return {row.url.removeprefix(SITE): row for row in found}
 
@@ -82,29 +91,30 @@ def states(frontier: Frontier) -> dict[str, tuple[str, str]]:
     return {path: (row.state, row.reason) for path, row in rows(frontier).items()}
 
 
-async def taken(frontier: Frontier, most: int = 100, now: float = 1e9) -> dict[str, Url]:
+async def taken(frontier: Frontier, most: int = 100, now: float = 1e9) -> dict[str, LeasedUrl]:
     """All that may be asked for, leased, by path."""
-    found: list[Url] = []
+    found: list[LeasedUrl] = []
     for name in await frontier.hosts_with_work():
         found += (await frontier.take(name, most, now)).urls
     return {each.url.removeprefix(SITE): each for each in found}
 
 
-def done(asked: Url, *paths: str, targets: Sequence[str] | None = None, **more: Any) -> Finished:
+def done(
+    asked: LeasedUrl, *paths: str, targets: Sequence[str] | None = None, **more: Any
+) -> FetchResult:
     """A page that was fetched, and leads to others."""
     named = [link(path, asked.depth + 1) for path in paths]
     follow = [url(path) for path in (paths if targets is None else targets)]
-    return Finished(
-        *(asked, "done"), attempts=1, answer=ANSWER, named=named, targets=follow, **more
-    )
+    given: dict[str, Any] = {"attempts": 1, "answer": ANSWER, **more}
+    return result(asked, "done", found=named, targets=follow, **given)
 
 
-def moved(asked: Url, path: str, **more: Any) -> Finished:
+def moved(asked: LeasedUrl, path: str, **more: Any) -> FetchResult:
     """A page that is elsewhere."""
-    target = Named(url(path), "redirect", asked.url, asked.depth, hops=asked.hops + 1, **more)
+    target = FoundUrl(url(path), "redirect", asked.url, asked.depth, hops=asked.hops + 1, **more)
     answer = ANSWER._replace(status=301, location=url(path))
     targets = [] if more.get("reason") else [url(path)]
-    return Finished(asked, "done", REDIRECT, answer=answer, named=[target], targets=targets)
+    return result(asked, "done", REDIRECT, answer=answer, found=[target], targets=targets)
 
 
 async def walk(frontier: Frontier, *steps: tuple[str, Sequence[str]]) -> None:
@@ -128,13 +138,15 @@ def test_a_url_goes_from_queued_to_leased_to_done(store: EvidenceStore) -> None:
         assert await frontier.hosts_with_work() == {"example.com": 0.0}
         assert states(frontier) == {"/": ("queued", "")}
         found = await frontier.take("example.com", 10, now=5.0)
-        assert found.urls == (Url(f"{SITE}/", "example.com", "page", "start", "", 0, 0, 1.0, 0),)
+        assert found.urls == (
+            LeasedUrl(f"{SITE}/", "example.com", "page", "start", "", 0, 0, 1.0, 0),
+        )
         assert found.more_at is None
         assert states(frontier) == {"/": ("leased", "")}
         assert await frontier.hosts_with_work() == {}
         assert await frontier.take("example.com", 10, now=5.0) == ((), None)
         change = await frontier.finish(
-            done(found.urls[0], "/a", evidence=7, pace=(0.3, 12.5))._replace(rule="r", line=3)
+            done(found.urls[0], "/a", evidence=7, pace=(0.3, 12.5), rule="r", line=3)
         )
         assert change.hosts == {"example.com"}
         assert Counter(change.states) == {"leased": -1, "done": 1, "queued": 1}
@@ -144,9 +156,12 @@ def test_a_url_goes_from_queued_to_leased_to_done(store: EvidenceStore) -> None:
         assert (a.state, a.source, a.found_in, a.depth) == ("queued", "link", f"{SITE}/", 1)
         assert frontier.paces() == {"example.com": (0.3, 12.5)}
         with store.reading() as connection:
-            names = [schema.pages.c[name] for name in Answer._fields]
+            names = [tables.pages.c[name] for name in PAGE_COLUMNS]
             row = connection.execute(select(*names)).one()
-        assert tuple(row) == ANSWER
+        sha256 = hashlib.sha256(b"hello").hexdigest()
+        assert tuple(row) == (
+            *(200, "", "text/html", 5, sha256, "A title", 2, "", 1.5, 0.25, 0.5, 0.3, "[]"),
+        )
         assert frontier.states() == {("page", "done"): 1, ("page", "queued"): 1}
         assert frontier.pages_used() == 1
 
@@ -227,10 +242,10 @@ def test_crawls_of_one_store_do_not_see_each_other(store: EvidenceStore) -> None
         first = made(store)
         await first.add([start(), link("/a")])
         with FoundUrls(store.place if "://" not in store.place else place) as found:
-            found.begin(f"{SITE}/").add(Found(f"{SITE}/d", "sitemap", "", 1, 0.5))
-        assert Frontier.latest(store) == first.crawl
+            found.begin(f"{SITE}/").add(FoundUrl(f"{SITE}/d", "sitemap", "", 1, 0.5))
+        assert crawls.latest(store) == first.crawl
         second = made(store)
-        assert Frontier.latest(store) == second.crawl > first.crawl
+        assert crawls.latest(store) == second.crawl > first.crawl
         assert await second.hosts_with_work() == {}
         await second.add([link("/a")])
         assert list(await taken(second)) == ["/a"]
@@ -238,7 +253,7 @@ def test_crawls_of_one_store_do_not_see_each_other(store: EvidenceStore) -> None
         with pytest.raises(StoreError, match="there is no crawl 99"):
             Frontier(store, 99)
 
-    place = store._database.engine.url.render_as_string(hide_password=False)
+    place = store.engine.url.render_as_string(hide_password=False)
     place = place.replace("+psycopg", "")
     run(main)
 
@@ -418,7 +433,7 @@ def test_a_page_that_failed_leads_nowhere(store: EvidenceStore) -> None:
         await frontier.add([link("/a", 3)])
         asked = (await taken(frontier))["/a"]
         answer = ANSWER._replace(status=None, cause="timeout")
-        await frontier.finish(Finished(asked, "failed", "timeout", attempts=3, answer=answer))
+        await frontier.finish(result(asked, "failed", "timeout", attempts=3, answer=answer))
         await frontier.add([link("/a", 1)])
         assert states(frontier) == {"/a": ("failed", "timeout")}
         assert frontier.pages_used() == 3
@@ -453,7 +468,7 @@ def test_what_was_being_asked_for_is_cut_by_a_lower_limit_too(store: EvidenceSto
         frontier = made(store, max_depth=5)
         await frontier.add([link("/1", 1), link("/4", 4), link("/away", 4)])
         leased = await taken(frontier)
-        await frontier.finish(Finished(leased["/away"], "blocked", "unreachable"))
+        await frontier.finish(result(leased["/away"], "blocked", "unreachable"))
         frontier = again(frontier, max_depth=2)
         assert states(frontier) == {
             "/1": ("queued", ""),
@@ -504,11 +519,13 @@ def test_hard_reasons_stay(store: EvidenceStore) -> None:
     """What robots.txt, an exclusion or a trap says is about the URL itself."""
 
     async def main() -> None:
-        frontier = made(store, judge=lambda url, _: ("trap: x", "3") if "trap" in url else ("", ""))
+        frontier = made(
+            store, judge=lambda found, _: ("trap: x", "3") if "trap" in found.url else ("", "")
+        )
         reasons = ("rule-matched", "excluded", "not-included", "unreachable", "invalid-url")
         await frontier.add([link(f"/{each}", 2) for each in reasons])
         for path, asked in (await taken(frontier)).items():
-            await frontier.finish(Finished(asked, "blocked", path[1:], "Disallow: /", 4))
+            await frontier.finish(result(asked, "blocked", path[1:], "Disallow: /", 4))
         await frontier.add([link("/trap", 2)])
         await frontier.add([link(path, 1) for path in ("/trap", *(f"/{r}" for r in reasons))])
         expected = {f"/{each}": ("blocked", each) for each in reasons}
@@ -520,20 +537,20 @@ def test_hard_reasons_stay(store: EvidenceStore) -> None:
     run(main)
 
 
-def test_who_is_judged(store: EvidenceStore) -> None:
+def test_who_is_judged(store: EvidenceStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """What may be fetched counts among those alike, once; what starts a crawl is never a trap."""
 
     async def main() -> None:
         asked: list[tuple[str, bool]] = []
 
-        def judge(url: str, counts: bool) -> tuple[str, str]:
+        def look(_: Traps, url: str, *, counts: bool = True) -> None:
             asked.append((url.removeprefix(SITE), counts))
-            return "", ""
 
-        frontier = made(store, judge=judge, max_depth=2)
+        monkeypatch.setattr(Traps, "look", look)
+        frontier = made(store, judge=Judge(Settings(), None).by_form, max_depth=2)
         await frontier.add([start(), link("/a", 1), link("/b", 1, reason=NOFOLLOW)])
         await frontier.add([link("/a", 1), link("/other", 1, reason=OTHER_HOST)])
-        await frontier.add([Named(url("/s"), "sitemap", "", 1), link("/deep", 3)])
+        await frontier.add([FoundUrl(url("/s"), "sitemap", "", 1), link("/deep", 3)])
         assert asked == [("/a", True), ("/b", False), ("/s", False), ("/deep", False)]
         asked.clear()
         await frontier.add([link("/b", 2), link("/deep", 2)])
@@ -591,7 +608,7 @@ def test_what_is_tried_again_waits_for_its_time(store: EvidenceStore) -> None:
         await frontier.add([link("/a"), link("/b")])
         leased = await taken(frontier)
         change = await frontier.finish(
-            Finished(leased["/a"], "queued", "status 500", attempts=1, not_before=100.0)
+            result(leased["/a"], "queued", "status 500", attempts=1, not_before=100.0)
         )
         assert change.hosts == {"example.com"}
         assert Counter(change.states) == {"leased": -1, "queued": 1}
@@ -624,13 +641,13 @@ def test_answers_before_the_last_are_kept_apart(store: EvidenceStore) -> None:
             leased = await taken(again(frontier) if number == 2 else frontier)
             answer = ANSWER._replace(status=status, cause=cause, started=float(number))
             await frontier.finish(
-                Finished(leased["/a"], "queued", "why", attempts=number, answer=answer)
+                result(leased["/a"], "queued", "why", attempts=number, answer=answer)
             )
-            assert kept(schema.pages) == []
+            assert kept(tables.pages) == []
         leased = await taken(frontier)
-        await frontier.finish(Finished(leased["/a"], "done", attempts=3, answer=ANSWER))
-        assert kept(schema.retries) == [(429, "", 1.0), (None, "time\ufffdout", 2.0)]
-        assert kept(schema.pages) == [(200, "", ANSWER.started)]
+        await frontier.finish(result(leased["/a"], "done", attempts=3, answer=ANSWER))
+        assert kept(tables.retries) == [(429, "", 1.0), (None, "time\ufffdout", 2.0)]
+        assert kept(tables.pages) == [(200, "", ANSWER.started)]
 
     run(main)
 
@@ -646,8 +663,8 @@ def test_what_was_leased_is_queued_again(store: EvidenceStore) -> None:
         await frontier.add([link(f"/{n}") for n in range(6)])
         leased = list((await taken(frontier, 4)).values())
         await frontier.finish(done(leased[0]))
-        await frontier.finish(Finished(leased[1], "failed", "status 500", attempts=3))
-        await frontier.finish(Finished(leased[2], "blocked", "rule-matched", "Disallow: /2", 1))
+        await frontier.finish(result(leased[1], "failed", "status 500", attempts=3))
+        await frontier.finish(result(leased[2], "blocked", "rule-matched", "Disallow: /2", 1))
         expected = {
             "/0": ("done", ""), "/1": ("failed", "status 500"), "/2": ("blocked", "rule-matched"),
             "/3": ("queued", ""), "/4": ("queued", ""), "/5": ("queued", ""),
@@ -662,11 +679,11 @@ def test_what_was_leased_is_queued_again(store: EvidenceStore) -> None:
         assert states(frontier) == expected
         assert frontier.seconds() == 7.5
         with store.reading() as connection:
-            (ended,) = connection.execute(schema.crawls.select()).mappings()
+            (ended,) = connection.execute(tables.crawls.select()).mappings()
         assert ended["ended"] == "interrupted"
         again(frontier)
         with store.reading() as connection:
-            (ended,) = connection.execute(schema.crawls.select()).mappings()
+            (ended,) = connection.execute(tables.crawls.select()).mappings()
         assert ended["ended"] is None
 
     run(main)
@@ -679,7 +696,7 @@ def test_what_could_not_be_decided_is_tried_again(store: EvidenceStore) -> None:
         frontier = made(store)
         await frontier.add([link("/a"), link("/s.xml", kind="sitemap")])
         for asked in (await taken(frontier)).values():
-            await frontier.finish(Finished(asked, "blocked", "unreachable", "r", 5))
+            await frontier.finish(result(asked, "blocked", "unreachable", "r", 5))
         frontier = again(frontier)
         for row in rows(frontier).values():
             assert (row.state, row.reason, row.rule, row.line) == ("queued", "", "", 0)
@@ -689,16 +706,16 @@ def test_what_could_not_be_decided_is_tried_again(store: EvidenceStore) -> None:
 
 def test_what_a_crawl_was_told_is_kept(store: EvidenceStore) -> None:
     """And changed by whoever goes on with it, for the next."""
-    assert Frontier.told(store) == {}
-    first = Frontier.begin(store, [f"{SITE}/", "https://b.example/"], {"max_pages": 5})
+    assert crawls.stored_settings(store) == {}
+    first = crawls.begin(store, [f"{SITE}/", "https://b.example/"], {"max_pages": 5}, now=1.0)
     with store.reading() as connection:
-        row = connection.execute(schema.crawls.select()).one()
+        row = connection.execute(tables.crawls.select()).one()
     assert (row.start, row.command) == (f"{SITE}/ https://b.example/", "crawl")
-    assert Frontier.told(store) == {"max_pages": 5}
+    assert crawls.stored_settings(store) == {"max_pages": 5}
     Frontier(store, first).resume({"max_pages": 9, "exclude": ["/é"]})
-    assert Frontier.told(store) == {"max_pages": 9, "exclude": ["/é"]}
-    Frontier.begin(store, [f"{SITE}/"])
-    assert Frontier.told(store) == {}
+    assert crawls.stored_settings(store) == {"max_pages": 9, "exclude": ["/é"]}
+    crawls.begin(store, [f"{SITE}/"], now=1.0)
+    assert crawls.stored_settings(store) == {}
 
 
 # Limits.
@@ -708,7 +725,7 @@ def test_there_is_room_for_so_many(store: EvidenceStore) -> None:
     """What is beyond is left out, and that is told; known ones are not counted again."""
 
     async def main() -> None:
-        frontier = made(store, most=3, sitemaps=1)
+        frontier = made(store, max_urls=3, max_sitemaps=1)
         change = await frontier.add([link("/a"), link("/b"), link("/a")])
         assert not change.is_cut
         change = await frontier.add([link("/b"), link("/c"), link("/d")])
@@ -718,7 +735,7 @@ def test_there_is_room_for_so_many(store: EvidenceStore) -> None:
         change = await frontier.add([link("/t.xml", kind="sitemap")])
         assert change.is_cut
         assert set(rows(frontier)) == {"/a", "/b", "/c", "/s.xml"}
-        frontier = again(frontier, most=4, sitemaps=2)
+        frontier = again(frontier, max_urls=4, max_sitemaps=2)
         change = await frontier.add(
             [link("/d"), link("/e"), link("/t.xml", kind="sitemap"), link("/u", kind="sitemap")]
         )
@@ -733,7 +750,7 @@ def test_there_is_room_for_so_many(store: EvidenceStore) -> None:
 A, B = "https://a.example", "https://b.example"
 
 
-def on(site: str, *paths: str, **more: Any) -> list[Named]:
+def on(site: str, *paths: str, **more: Any) -> list[FoundUrl]:
     return [link(site + path, **more) for path in paths]
 
 
@@ -745,7 +762,7 @@ def test_who_has_most_gives_way(store: EvidenceStore) -> None:
     """One host fills the room; each URL of another takes the place of its worst."""
 
     async def main() -> None:
-        frontier = made(store, most=12)
+        frontier = made(store, max_urls=12)
         await frontier.add(on(A, *numbered(0, 10)) + on(A, "/first", priority=0.9))
         change = await frontier.add(on(B, "/0"))
         assert not change.is_cut
@@ -754,7 +771,7 @@ def test_who_has_most_gives_way(store: EvidenceStore) -> None:
         assert change.states == {"queued": 2 - 2, "blocked": 2}
         assert change.hosts == {"b.example"}
         found = rows(frontier)
-        assert {found[f"{A}/{each}"].rule for each in (8, 9)} == {"max_found = 12"}
+        assert {found[f"{A}/{each}"].rule for each in (8, 9)} == {"max_discovered = 12"}
         assert states(frontier)[f"{A}/9"] == ("blocked", NO_ROOM)
         assert states(frontier)[f"{A}/7"] == states(frontier)[f"{A}/first"] == ("queued", "")
         # Both have six then, and whoever names more loses it.
@@ -772,7 +789,7 @@ def test_the_worst_of_a_host_is_dropped_first(store: EvidenceStore) -> None:
     """By priority, then by depth, then by when it came: what would be asked for last."""
 
     async def main() -> None:
-        frontier = made(store, most=8)
+        frontier = made(store, max_urls=8)
         await frontier.add(on(A, "/low", priority=0.1) + on(A, "/deep", depth=5))
         await frontier.add(on(A, "/old", "/new", depth=2) + on(A, *numbered(0, 3), priority=0.9))
         lost = [set[str]()]
@@ -789,7 +806,7 @@ def test_what_is_done_or_under_way_is_not_dropped(store: EvidenceStore) -> None:
     """A host has its share of the room all the same, beyond the limit."""
 
     async def main() -> None:
-        frontier = made(store, most=6)
+        frontier = made(store, max_urls=6)
         await frontier.add(on(A, *numbered(0, 6)))
         leased = (await frontier.take("a.example", 6, 1e9)).urls
         for each in leased[:3]:
@@ -810,7 +827,7 @@ def test_what_is_not_to_be_asked_for_takes_half_of_the_room(store: EvidenceStore
     """Links to other hosts, and what says nofollow, leave the rest to what is asked for."""
 
     async def main() -> None:
-        frontier = made(store, most=8)
+        frontier = made(store, max_urls=8)
         change = await frontier.add(on(A, *numbered(0, 9), reason=OTHER_HOST))
         assert change.is_cut
         assert change.states == {"blocked": 4}
@@ -830,19 +847,19 @@ def test_room_is_counted_again_when_a_crawl_goes_on(store: EvidenceStore) -> Non
     """Also when it was killed: what each host has is what the store says."""
 
     async def main() -> None:
-        frontier = made(store, most=10, sitemaps=4)
+        frontier = made(store, max_urls=10, max_sitemaps=4)
         await frontier.add(on(A, *numbered(0, 9)))
         await frontier.add(on(B, "/0"))
         leased = (await frontier.take("a.example", 3, 1e9)).urls
         await frontier.finish(done(leased[0]))
-        frontier = again(frontier, most=10)
+        frontier = again(frontier, max_urls=10)
         assert not frontier.is_cut
         await frontier.add(on(B, *numbered(1, 8)))
         found = Counter((row.host, row.state) for row in rows(frontier).values())
         assert found[("a.example", "queued")] + found[("a.example", "done")] == 5
         assert found[("b.example", "queued")] == 5
         assert found[("a.example", "blocked")] == 4
-        assert again(frontier, most=10).is_cut
+        assert again(frontier, max_urls=10).is_cut
 
     run(main)
 
@@ -851,7 +868,7 @@ def test_sitemaps_have_a_room_of_their_own(store: EvidenceStore) -> None:
     """It is shared in the same way."""
 
     async def main() -> None:
-        frontier = made(store, most=3, sitemaps=4)
+        frontier = made(store, max_urls=3, max_sitemaps=4)
         await frontier.add(on(A, *numbered(0, 9), kind="sitemap", priority=2.0))
         await frontier.add(on(A, "/page"))
         change = await frontier.add(on(B, *numbered(0, 9), kind="sitemap", priority=2.0))
@@ -920,10 +937,10 @@ def test_hostile_urls_do_no_harm(store: EvidenceStore, path: str) -> None:
         assert asked.depth == 1
         answer = ANSWER._replace(title=path, cause=path, location=path, type=path)
         await frontier.finish(
-            Finished(
+            result(
                 *(asked, "done", path, path),
                 answer=answer,
-                named=[link(path + "/next", 2)],
+                found=[link(path + "/next", 2)],
                 targets=[url(path + "/next"), url(path)],
             )
         )
@@ -941,7 +958,7 @@ def test_what_is_no_url_is_refused(store: EvidenceStore) -> None:
     async def main() -> None:
         frontier = made(store)
         with pytest.raises(InvalidURL):
-            await frontier.add([Named("mailto:x", "link", "", 1)])
+            await frontier.add([FoundUrl("mailto:x", "link", "", 1)])
         await frontier.add([link("/a")])
         assert states(frontier) == {"/a": ("queued", "")}
 
@@ -995,7 +1012,7 @@ async def crawled(
 ) -> Frontier:
     """Crawl a site: some pages come late, some together, and at times it is gone on with."""
     await frontier.add([start("/0")])
-    leased: list[Url] = []
+    leased: list[LeasedUrl] = []
     over: set[str] = set()
     late = {f"/{node}": draw.choice((0, 0, 0, 0, 0, 1, 2)) for node in range(NODES)}
     late |= {f"/{node}": draw.randrange(4) for node in range(BESIDE, NODES)}
@@ -1015,7 +1032,7 @@ async def crawled(
             over.add(asked.url)
             node = int(asked.url.rpartition("/")[2])
             if node in moved_to:
-                finished.append(moved(asked, f"/{moved_to[node]}")._replace(reason=REDIRECT))
+                finished.append(moved(asked, f"/{moved_to[node]}"))
                 continue
             mine = [(target, nofollow) for source, target, nofollow in edges if source == node]
             draw.shuffle(mine)
@@ -1024,10 +1041,10 @@ async def crawled(
                 for target, nofollow in mine
             ]
             finished.append(
-                Finished(
+                result(
                     *(asked, "done"),
                     answer=ANSWER,
-                    named=named,
+                    found=named,
                     targets=[url(f"/{target}") for target, nofollow in mine if not nofollow],
                 )
             )
@@ -1089,7 +1106,7 @@ def test_the_order_of_finishing_makes_no_difference(
 HOLD = """
 import sys
 from manners.evidence.store import EvidenceStore
-with EvidenceStore(sys.argv[1]) as store, store.alone("crawl", int(sys.argv[2])):
+with EvidenceStore(sys.argv[1]) as store, store.lock("crawl", int(sys.argv[2])):
     print("mine", flush=True)
     sys.stdin.readline()
 """
@@ -1111,16 +1128,16 @@ def test_one_process_at_a_time_works_on_a_crawl(new: New, ends: str) -> None:
             assert process.stdout
             assert process.stdout.readline() == "mine\n"
             with pytest.raises(StoreError, match=f"another process works on crawl {number}"):
-                store.alone("crawl", number).__enter__()
-            with store.alone("crawl", other):  # another crawl of the same store
+                store.lock("crawl", number).__enter__()
+            with store.lock("crawl", other):  # another crawl of the same store
                 pass
             if ends == "killed":
                 process.send_signal(signal.SIGKILL)
             process.communicate("\n", timeout=30)
-        mine = store.alone("crawl", number, wait=10.0)
+        mine = store.lock("crawl", number, wait=10.0)
         with mine, pytest.raises(StoreError, match="another process works"):
-            store.alone("crawl", number).__enter__()
-        with store.alone("crawl", number, wait=10.0):
+            store.lock("crawl", number).__enter__()
+        with store.lock("crawl", number, wait=10.0):
             pass
     if "://" not in place:
         assert not list(Path(place).parent.glob("*-crawl-*"))
@@ -1162,9 +1179,9 @@ def test_a_store_from_before_crawls_keeps_what_was_found(
     with FoundUrls(place) as found:
         assert [(each.url.removeprefix(SITE), each.reason) for each in found.read(1)] == told
     with EvidenceStore(place) as store, EvidenceStore(today) as other:
-        assert Frontier.latest(store) == 0  # a discovery is no crawl
+        assert crawls.latest(store) == 0  # a discovery is no crawl
         with store.reading() as connection:
-            kept = connection.execute(schema.urls.select()).all()
+            kept = connection.execute(tables.urls.select()).all()
             state = {row.url.removeprefix(SITE): row.state for row in kept}
             shape = shape_of(connection)
         assert state == {"/a": "queued", "/b": "blocked", "/c": "queued"}

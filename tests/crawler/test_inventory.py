@@ -11,12 +11,13 @@ import pytest
 from alembic import command
 from alembic.config import Config
 
-from manners.crawler.discovery import Found
-from manners.crawler.found import FoundUrls
+from manners.crawler.frontier import tables
+from manners.crawler.frontier.values import FoundUrl
+from manners.crawler.inventory import FoundUrls
 from manners.errors import InvalidURL, StoreError
-from manners.evidence import database, schema
-from manners.evidence.database import Database
 from manners.evidence.store import EvidenceStore
+from manners.store import database, schema
+from manners.store.database import Store
 from tests.client.asking import asking, rules, run
 from tests.faults.server import Site, by_path, page
 from tests.sizes import size
@@ -25,14 +26,14 @@ ROOT = Path(__file__).parents[2]
 New = Callable[[], str]
 
 
-def page_of(path: str, **changes: object) -> Found:
-    made = Found(f"https://example.com{path}", "sitemap", "https://example.com/s.xml", 1, 0.5)
+def page_of(path: str, **changes: object) -> FoundUrl:
+    made = FoundUrl(f"https://example.com{path}", "sitemap", "https://example.com/s.xml", 1, 0.5)
     return made._replace(**changes)  # type: ignore[arg-type]
 
 
 def started(place: str, number: int, name: str) -> "subprocess.Popen[str]":
     """A process that writes so many URLs, when it is told to."""
-    words = [sys.executable, "-W", "error", "-m", "tests.crawler.found_process"]
+    words = [sys.executable, "-W", "error", "-m", "tests.crawler.inventory_process"]
     pipe = subprocess.PIPE
     return subprocess.Popen(
         [*words, place, str(number), name],
@@ -174,9 +175,9 @@ def test_no_password_is_kept(new: New) -> None:
     place = new()
     with FoundUrls(place) as found:
         found.begin("https://user:secret@example.com/")
-    store = Database(place)
+    store = Store(place)
     with store.reading() as connection:
-        starts = [row.start for row in connection.execute(schema.crawls.select())]
+        starts = [row.start for row in connection.execute(tables.crawls.select())]
     store.close()
     assert starts == ["https://…@example.com/"]
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from manners.crawler.picture.page import page
-from manners.crawler.report import report_of
 from manners.evidence.store import EvidenceStore
+from manners.report.html.page import page
+from manners.report.reader import report_of
 from tests.crawler import hostile, shop
 
 if TYPE_CHECKING:
