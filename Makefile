@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo quick test check long soak asan fuzz bench docs pictures browser clean FORCE
+.PHONY: demo quick test check long soak asan fuzz bench changelog docs pictures browser clean FORCE
 
 demo: $(VENV)/installed
 	@$(BIN)/manners demo
@@ -66,6 +66,10 @@ bench: $(VENV)/measured
 	$(BIN)/python -m benchmarks.crawl
 	$(BIN)/python -m benchmarks.fairness
 
+# The fragments in changes/ become a section of CHANGELOG.md: make changelog VERSION=0.3.0
+changelog: $(VENV)/checked
+	$(BIN)/towncrier build --yes --version $(VERSION)
+
 docs: $(VENV)/checked
 	$(BIN)/mkdocs serve
 
@@ -93,7 +97,7 @@ $(VENV)/made: $(if $(filter file,$(origin PYTHON)),,FORCE)
 	    rm -rf $(VENV) && $(PYTHON) -m venv $(VENV) && touch $@; \
 	elif test ! -e $@; then touch $@; fi
 
-$(VENV)/installed: $(VENV)/made pyproject.toml setup.py src/manners/robots/_kernel.pyx src/manners/robots/_arrow.pxi
+$(VENV)/installed: $(VENV)/made pyproject.toml setup.py $(wildcard src/manners/robots/*.pyx src/manners/robots/*.pxi)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --editable '.[crawl]'
 	@touch $@

@@ -1,10 +1,10 @@
-"""Your own queue and your own workers: the client only says when, and whether at all.
+"""Your own queue and workers; the client decides whether and when each URL is fetched.
 
     python custom_worker.py --max-pages 10 https://example.com/ https://example.org/
 
-Several workers take URLs from an `asyncio.Queue`. What would have to wait for its host for longer
-than `--patience` seconds is put off, and the worker takes something else. When the budget is spent,
-what is left is told. The exit code is 0 when nothing is left, 1 otherwise.
+Several workers take URLs from an `asyncio.Queue`. A URL whose host must not be asked for more than
+`--patience` seconds goes back to the queue, and the worker takes another. When the budget is used
+up, the rest is skipped. The exit code is 0 when no URL was skipped, 1 otherwise.
 
 Settings come from `manners.toml` and the environment: for a site on your own machine, run it with
 MANNERS_ALLOW_PRIVATE=true.
@@ -16,23 +16,22 @@ import sys
 import time
 
 import manners
-from manners.errors import BudgetExceeded, HostDeferred, InvalidURL, SlotTimeout
-from manners.politeness.budget import Budget
+from manners import Budget, BudgetExceeded, HostDeferred, InvalidURL, SlotTimeout
 
 BUSY = 1.0
-"""Seconds after which a host is tried again whose slots were all in use."""
+"""Seconds until the next attempt at a host whose slots are all in use."""
 
 
 class Workers:
-    """Some workers, and the queue they take URLs from."""
+    """Workers, and their queue of URLs."""
 
     def __init__(self, client: manners.AsyncClient, budget: Budget) -> None:
         self.client, self.budget = client, budget
         self.queue: asyncio.Queue[str] = asyncio.Queue()
-        self.left = 0
+        self.skipped = 0
 
     async def run(self, number: int) -> None:
-        """Work until the queue is empty, and nothing is to come back to it."""
+        """Work until the queue is empty and no URL is to come back to it."""
         async with asyncio.TaskGroup() as group:
             workers = [group.create_task(self.work()) for _ in range(number)]
             await self.queue.join()
@@ -49,16 +48,16 @@ class Workers:
                 seconds = error.until - time.time()
                 if seconds < self.budget.seconds_left(time.time()):
                     print(f"later    {url}  {error}", flush=True)
-                    self.put_off(url, seconds)
+                    self.retry_later(url, seconds)
                     continue
-                self.leave(url, str(error))
+                self.skip(url, str(error))
             except SlotTimeout:
-                self.put_off(url, BUSY)
+                self.retry_later(url, BUSY)
                 continue
             except BudgetExceeded as error:
-                self.leave(url, str(error))
+                self.skip(url, str(error))
             except InvalidURL as error:
-                self.leave(url, error.problem)
+                self.skip(url, error.problem)
             self.queue.task_done()
 
     def handle(self, page: manners.Page) -> None:
@@ -70,17 +69,17 @@ class Workers:
         else:
             print(f"failed   {page.url}  {page}", flush=True)
 
-    def leave(self, url: str, why: str) -> None:
-        """Do without a URL."""
-        print(f"left     {url}  {why}", flush=True)
-        self.left += 1
+    def skip(self, url: str, why: str) -> None:
+        """Give a URL up."""
+        print(f"skipped  {url}  {why}", flush=True)
+        self.skipped += 1
 
-    def put_off(self, url: str, seconds: float) -> None:
-        """Put a URL back into the queue, in a while."""
+    def retry_later(self, url: str, seconds: float) -> None:
+        """Put a URL back into the queue after some seconds."""
 
         def put_back() -> None:
             self.queue.put_nowait(url)
-            self.queue.task_done()  # the queue counts it twice by now
+            self.queue.task_done()  # the queue has counted it twice
 
         asyncio.get_running_loop().call_later(seconds, put_back)
 
@@ -89,7 +88,7 @@ async def main() -> int:
     """Start the workers, and wait for them."""
     options = argparse.ArgumentParser(description="Fetch URLs with workers of your own.")
     options.add_argument("urls", nargs="+")
-    options.add_argument("--agent", default="MyBot", help="who asks; it is sent to sites, too")
+    options.add_argument("--agent", default="MyBot", help="sent as User-Agent")
     options.add_argument("--workers", type=int, default=4)
     options.add_argument("--max-pages", type=int, default=200)
     options.add_argument("--patience", type=float, default=10.0, metavar="SECONDS")
@@ -102,7 +101,7 @@ async def main() -> int:
         for url in given.urls:
             workers.queue.put_nowait(url)
         await workers.run(given.workers)
-    return 1 if workers.left else 0
+    return 1 if workers.skipped else 0
 
 
 if __name__ == "__main__":
