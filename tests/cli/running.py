@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -62,6 +63,11 @@ class RanRaw:
 
 
 Run = Callable[..., Ran]
+
+
+def without_times(shown: str) -> str:
+    """What a command shows, with TIME for every duration: no two runs take the same."""
+    return re.sub(r"[\d.]+ m?s(?=$|  |:)", "TIME", shown, flags=re.MULTILINE)
 
 
 def runner(capsys: pytest.CaptureFixture[str], *command: str) -> Run:
