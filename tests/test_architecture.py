@@ -36,7 +36,7 @@ QUIET = [
     "evidence/replay",
     "evidence/spreadsheet",
     "crawler/judge",
-    "crawler/ledger",
+    "crawler/sources",
     "crawler/links",
     "crawler/page",
     "crawler/reasons",

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from manners.crawler.inventory import FoundUrls
 from manners.evidence.store import EvidenceStore
 from manners.identity import default_user_agent
 from tests.cli.running import Run, runner, shown_on_terminal
+from tests.crawler.discoveries import read
 from tests.faults.server import Call, Handler, Site, by_address, by_path, in_thread, page
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -166,8 +166,7 @@ def test_the_example_of_seed_002(run: Run, site: Site) -> None:
         "sent as AEO-Audit/1.0",
     ]
     assert paths(site) == ["/robots.txt", "/sitemap.xml"]
-    with FoundUrls("manners.db") as found:
-        kept = {each.url.removeprefix(base): each for each in found.read(found.latest())}
+    kept = {each.url.removeprefix(base): each for each in read("manners.db")}
     assert {path: (each.reason, each.rule, each.line) for path, each in kept.items()} == {
         "/": ("", "", 0),
         "/page": ("", "", 0),
@@ -204,9 +203,9 @@ def test_both_sources(run: Run, site: Site) -> None:
         f"  {base}/  200, 5 links",
         "",
         "blocked",
-        "        1  line 2: Disallow: /cart",
         "        1  nofollow: rel=nofollow",
         "        1  other-host: other.example",
+        "        1  line 2: Disallow: /cart",
         "",
         "7 URLs to fetch",
         *(f"  {base}/{path}" for path in ("", "pa", "pb", "pc", "pd", "pe", "docs")),
@@ -293,14 +292,12 @@ def test_what_is_kept_in_the_store(run: Run, site: Site) -> None:
     for _ in range(2):
         assert run("--store", "proof.db", site.url(SHOP)).lines[-2] == "kept in proof.db"
     base = site.url(SHOP, "")
-    with FoundUrls("proof.db") as found:
-        assert found.latest() == 2
-        first, second = list(found.read(1)), list(found.read(2))
-        assert first == second
-        reasons = {each.url.removeprefix(base): each.reason for each in first}
-        assert reasons["/cart"] == "rule-matched"
-        assert reasons["https://other.example/"] == "other-host"
-        assert len(reasons) == 10
+    first, second = read("proof.db", 1), read("proof.db", 2)
+    assert first == second == read("proof.db")
+    reasons = {each.url.removeprefix(base): each.reason for each in first}
+    assert reasons["/cart"] == "rule-matched"
+    assert reasons["https://other.example/"] == "other-host"
+    assert len(reasons) == 10
     with EvidenceStore("proof.db") as store:
         asked = [each.metadata["url"].removeprefix(base) for each in store.records()]
         assert asked == ["/one.txt", "/two.xml", "/"] * 2
@@ -472,8 +469,7 @@ def test_an_interruption_keeps_what_was_found(site: Site, tmp_path: Path) -> Non
         "one.txt  200, 2 entries, text", "", "a", "b",
     ]  # fmt: skip
     assert "3 URLs to fetch" in out.decode()
-    with FoundUrls(tmp_path / "manners.db") as found:
-        kept = [each.url.rpartition("/")[2] for each in found.read(found.latest())]
+    kept = [each.url.rpartition("/")[2] for each in read(tmp_path / "manners.db")]
     assert kept == ["", "a", "b"]
 
 

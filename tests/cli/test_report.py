@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from manners.cli import main
-from manners.crawler.inventory import FoundUrls
 from manners.evidence.store import EvidenceStore
 from manners.report.reader import report_of
 from tests.cli.running import Run, runner, settle
 from tests.client.asking import rules
+from tests.crawler.discoveries import discovery_in
 from tests.crawler.made import Made
 from tests.crawler.site import html
 from tests.faults.server import Site, by_path, in_thread
@@ -176,8 +176,7 @@ def test_one_of_several_crawls(run: Run, store: Path) -> None:
 
 
 def test_a_store_of_discoveries_says_so(run: Run) -> None:
-    with FoundUrls("manners.db") as found:
-        found.begin(f"{SITE}/")
+    discovery_in("manners.db")
     ran = run("report")
     assert ran.code == 2
     assert ran.err == (

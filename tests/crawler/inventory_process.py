@@ -1,4 +1,4 @@
-"""A process that writes what it found: a place, a number of URLs, a name to tell them apart.
+"""A process that writes a discovery: a place, a number of URLs, a name to tell them apart.
 
 It prints the number of its discovery, how many URLs it reads again, and how many kilobytes of
 memory all that took.
@@ -8,22 +8,24 @@ import resource
 import sys
 
 from manners.crawler.frontier.values import FoundUrl
-from manners.crawler.inventory import FoundUrls
+from manners.crawler.inventory import found_urls
+from manners.store.database import Store
+from tests.crawler.discoveries import begin, write
 
 
 def main(place: str, number: str, name: str) -> None:
-    with FoundUrls(place) as found:
+    def named(last: int) -> FoundUrl:
+        return FoundUrl(f"https://{name}.example/{last}", "sitemap", "", 1, 0.5)
+
+    with Store(place) as store:
         sys.stdin.readline()  # begin together
-        found.begin(f"https://{name}.example/")
-        found.add(FoundUrl(f"https://{name}.example/0", "sitemap", "", 1, 0.5))
-        found.flush()
+        frontier = begin(store, f"https://{name}.example/")
+        write(frontier, [named(0)])
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        for each in range(int(number)):
-            found.add(FoundUrl(f"https://{name}.example/{each}", "sitemap", "", 1, 0.5))
-        found.flush()
-        count = sum(1 for _ in found.read(found.crawl))
+        write(frontier, map(named, range(int(number))))
+        count = sum(1 for _ in found_urls(store, frontier.crawl))
         after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(found.crawl, count, after - before)
+    print(frontier.crawl, count, after - before)
 
 
 if __name__ == "__main__":

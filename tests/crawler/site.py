@@ -2,11 +2,15 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from manners import AsyncClient
 from manners.crawler.discovery import Discovery, Source
 from manners.crawler.frontier.values import FoundUrl
+from manners.crawler.inventory import found_urls
+from manners.store.database import Store
 from tests.client.asking import asking, rules, run
 from tests.faults.server import Handler, Site, Visit, by_path, page
 
@@ -44,7 +48,7 @@ class Seen(NamedTuple):
 
     discovery: Discovery
     told: list[FoundUrl]
-    """Every word about a URL, in order."""
+    """What the store has of every URL, in the order of URLs."""
     log: list[Visit]
     base: str
 
@@ -60,13 +64,14 @@ class Seen(NamedTuple):
 
     @property
     def fates(self) -> dict[str, str]:
-        """The last word about each URL: empty where it is to be fetched."""
+        """Why each URL is blocked: empty where it is to be fetched."""
         return {each.url.removeprefix(self.base): each.reason for each in self.told}
 
     def about(self, path: str) -> FoundUrl:
-        """The last word about a URL."""
+        """What became of a URL."""
         url = path if path.startswith("http") else self.base + path
-        return [each for each in self.told if each.url == url][-1]
+        (found,) = (each for each in self.told if each.url == url)
+        return found
 
     @property
     def sitemaps(self) -> dict[str, tuple[str, int, list[str]]]:
@@ -118,18 +123,19 @@ def discover(
                 site.answer = both
             else:
                 site.answer = own
-            told: list[FoundUrl] = []
             async with asking(**changes, **(client or {})) as asker:
-                discovery = Discovery(asker, source, keep=told.append)
+                discovery = Discovery(asker, source, store=store)
                 if during is None:
                     await discovery.run(url(start))
                 else:
                     await during(discovery, asker)
             assert site.failures == []
             assert await site.emptied()
+            told = list(found_urls(store, discovery.number))
             return Seen(discovery, told, site.log, site.url(path=""))
 
-    return run(main)
+    with TemporaryDirectory() as folder, Store(Path(folder, "found.db")) as store:
+        return run(main)
 
 
 async def interrupted(work: Coroutine[Any, Any, None], when: Callable[[], object]) -> None:

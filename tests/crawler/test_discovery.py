@@ -18,8 +18,10 @@ from manners.evidence.store import EvidenceStore
 from manners.politeness.backends import Lease
 from manners.politeness.backends.memory import MemoryBackend
 from manners.politeness.budget import Budget
+from manners.store.database import Store
 from tests.client.asking import asking, rules, run, silence, slow, to
 from tests.crawler.site import Seen, discover, html, index, interrupted, text, urlset
+from tests.evidence.places import execute
 from tests.faults.server import Call, Handler, Site, by_address, by_path, page
 
 Url = Callable[..., str]
@@ -349,7 +351,7 @@ def test_a_url_that_one_sitemap_may_not_name_and_another_may() -> None:
         }
 
     seen = discover(make, "sitemap", otherwise=across)
-    assert [each.reason for each in seen.told] == ["not-named", ""]
+    assert [each.reason for each in seen.told] == [""]
     assert not seen.discovery.filtered
     assert seen.discovery.found == seen.discovery.allowed == {"sitemap": 1}
 
@@ -467,7 +469,7 @@ def test_a_link_that_says_nofollow_counts_if_another_does_not() -> None:
         }
 
     seen = discover(make, link_depth=2)
-    assert seen.kept == ["/", "/in-sitemap", "/next", "/later"]
+    assert seen.kept == ["/", "/in-sitemap", "/later", "/next"]
     assert seen.discovery.filtered == {("nofollow", "rel=nofollow", 0): 1}
     assert seen.discovery.found == {"start": 1, "sitemap": 1, "link": 4}
     assert seen.discovery.allowed == {"start": 1, "sitemap": 1, "link": 3}
@@ -515,7 +517,7 @@ def test_links_are_followed_as_deep_as_is_set() -> None:
     seen = discover(make, link_depth=3)
     assert seen.paths[2:] == ["/", "/1", "/2"]
     assert seen.kept == ["/", "/2", "/1", "/3"]
-    assert [seen.about(f"/{n}").depth for n in (1, 2, 3)] == [1, 1, 3]
+    assert [seen.about(f"/{n}").depth for n in (1, 2, 3)] == [1, 2, 3]
     assert [(each.status, each.links) for each in seen.discovery.pages] == [
         ("200", 1),
         ("200", 3),
@@ -862,21 +864,21 @@ def test_a_slot_that_does_not_come_leaves_what_was_found() -> None:
     """Sitemaps and pages are told as not had."""
 
     async def during(discovery: Discovery, client: AsyncClient) -> None:
-        async with client.stream(start.replace("sitemap.xml", "held")):
+        async with client.stream(start.replace("start", "held")):
             await discovery.run(start)
 
     start = ""
 
     def make(url: Url) -> Pages:
         nonlocal start
-        start = url("/sitemap.xml")
+        start = url("/start")
         return {"/held": stalls}
 
     seen = discover(make, during=during, concurrency=1, slot_timeout=0.1)
     said = "Timeout waiting for host concurrency slot: 127.0.0.1"
     assert seen.sitemaps["/sitemap.xml"][0] == said
     assert [each.status for each in seen.discovery.pages] == [said]
-    assert seen.kept == ["/sitemap.xml"]
+    assert seen.kept == ["/start"]
     assert seen.discovery.is_undecided
 
 
@@ -912,18 +914,29 @@ def test_cancelling_in_the_middle_keeps_what_was_found(where: str) -> None:
     assert seen.fates == {"/no": "rule-matched", "/": "", "/a": ""}
 
 
-def test_a_store_that_fails_ends_it() -> None:
-    """What cannot be written down is not found."""
+@pytest.mark.parametrize("asked", ["/robots.txt", "/sitemap.xml", "/"])
+def test_a_store_that_fails_ends_it(tmp_path: Path, asked: str) -> None:
+    """Whenever it does: what cannot be written down is not found."""
+    place = tmp_path / "found.db"
 
-    def fails(_: FoundUrl) -> None:
-        raise StoreError("x", "full")
+    async def fails(call: Call) -> None:
+        execute(str(place), "ALTER TABLE urls RENAME TO away")
+        await html("/a")(call)
 
     async def main() -> None:
-        async with Site(by_path({"/robots.txt": rules()})) as site, asking() as client:
-            with pytest.raises(StoreError):
-                await Discovery(client, keep=fails).run(site.url())
+        pages = {"/robots.txt": rules(), "/": html("/a"), asked: fails}
+        async with Site(by_path(pages)) as site, asking() as client:
+            with Store(place) as store, pytest.raises(StoreError):
+                await Discovery(client, store=store).run(site.url())
 
     run(main)
+
+
+def test_a_start_that_is_a_sitemap_is_read_as_one() -> None:
+    """It is no page, and is asked for once."""
+    seen = discover(lambda url: {"/sitemap.xml": page(urlset(url("/a")))}, start="/sitemap.xml")
+    assert seen.paths == ["/robots.txt", "/sitemap.xml"]
+    assert seen.kept == ["/a"]
 
 
 def test_a_start_that_is_no_url() -> None:

@@ -15,7 +15,6 @@ from sqlalchemy import update
 from manners.crawler.crawl import Crawl
 from manners.crawler.frontier.crawls import NoCrawl
 from manners.crawler.frontier.tables import crawls, pages
-from manners.crawler.inventory import FoundUrls
 from manners.evidence.store import EvidenceStore
 from manners.evidence.tables import evidence
 from manners.report import robots_files
@@ -26,6 +25,7 @@ from manners.report.timeline import Requests
 from tests.client.asking import in_turn, rules, settings
 from tests.contracts.postgres import Postgres
 from tests.crawler import hostile, shop
+from tests.crawler.discoveries import discovery_in
 from tests.crawler.made import START, Made
 from tests.crawler.site import html, urlset
 from tests.faults.server import Call, Site, by_path, in_thread
@@ -392,8 +392,7 @@ def tiles(tree: LexborHTMLParser) -> Any:
 
 
 def test_a_store_without_a_crawl_says_what_there_is(tmp_path: Path) -> None:
-    with FoundUrls(tmp_path / "a.db") as found:
-        found.begin("https://example.com/")
+    discovery_in(tmp_path / "a.db")
     with pytest.raises(NoCrawl, match=r"no crawl in it, only what `manners discover` found"):
         read(tmp_path / "a.db")
     EvidenceStore(tmp_path / "b.db").close()
@@ -407,8 +406,7 @@ def test_the_last_crawl_unless_another_is_named(tmp_path: Path) -> None:
         made = Made(place, f"https://{name}.example/")
         made.ask(f"https://{name}.example/private/{name}")
         made.write("finished")
-    with FoundUrls(place) as found:
-        found.begin("https://three.example/")
+    discovery_in(place)
     assert read(place).status.start == "https://two.example/"
     first = read(place, 1)
     assert [each.url for each in first.blocked[0].urls] == ["https://one.example/private/one"]

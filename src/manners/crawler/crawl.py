@@ -2,23 +2,22 @@
 
 import asyncio
 import random
-import shutil
-import tempfile
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import ExitStack
-from pathlib import Path
+from functools import partial
 from typing import Any, NamedTuple
 
 from manners._portal import portal
 from manners.client.async_client import AsyncClient
 from manners.client.transport import Transport
 from manners.crawler.frontier import crawls
-from manners.crawler.opening import CrawlPlan, CrawlState, open_frontier
+from manners.crawler.opening import CrawlPlan, CrawlState, open_frontier, temporary_place
 from manners.crawler.page import CrawledPage
 from manners.crawler.results import Results
 from manners.crawler.run import INTERRUPTED, CrawlRun, Ending, HostView
+from manners.crawler.worker import Worker
 from manners.evidence.store import EvidenceStore
 from manners.politeness.budget import Budget
 from manners.settings import Settings
@@ -182,13 +181,8 @@ class Crawl:
     async def _main(self) -> None:
         """Open the store, or a temporary one; crawl; close it."""
         with ExitStack() as stack:
-            place = self.settings.store
-            if place is None:
-                folder = tempfile.mkdtemp(prefix="manners-")
-                stack.callback(shutil.rmtree, folder, ignore_errors=True)
-                place = str(Path(folder, "crawl.db"))
             try:
-                await self._crawl(place, stack)
+                await self._crawl(self.settings.store or temporary_place(stack), stack)
             finally:
                 await asyncio.to_thread(stack.close)
                 self._results.close()
@@ -214,8 +208,9 @@ class Crawl:
             clock=plan.clock,
             http=plan.http,
         )
+        worker = partial(Worker, client, judge, draw=plan.draw, clock=plan.clock)
         self._run = CrawlRun(
-            plan, state, frontier, judge, client, results=self._results, ending=self._ending
+            plan, state, frontier, client, worker, results=self._results, ending=self._ending
         )
         await self._run.run(plan)
 

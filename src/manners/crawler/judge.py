@@ -8,7 +8,7 @@ First the URL is brought into its one form. Then the reasons against it, in this
 
 A crawl asks for the verdict when it fetches a URL, a discovery at once. How deep a URL may be, and
 which of several ways to it counts, is for `frontier/ways.py`; how many there may be, for
-`frontier/room.py` and `ledger.py`.
+`frontier/room.py` and `sources.py`.
 """
 
 from collections.abc import Iterable

@@ -1,8 +1,11 @@
 """Opening a crawl in its store: a new one, or one that is resumed from where it stopped."""
 
+import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import NamedTuple
 
 from manners.client.transport import Transport
@@ -15,6 +18,7 @@ from manners.crawler.page import CrawledPage
 from manners.evidence.store import EvidenceStore, Filter
 from manners.politeness.budget import Budget
 from manners.settings import Settings
+from manners.store.database import Store
 from manners.urls import host
 
 _LOCK_TIMEOUT = 1.0
@@ -49,6 +53,8 @@ class CrawlState:
         self.pages: Counter[str] = Counter()
         """How many pages are queued, leased, done, failed and blocked."""
         self.budget = budget
+        self.obstacle: type[Exception] | None = None
+        """Why no request could start: the politeness server is away, or all slots are in use."""
 
     def lease(self, urls: Sequence[LeasedUrl]) -> None:
         """Count URLs that were leased."""
@@ -106,6 +112,33 @@ def open_frontier(
         if not state.pages:  # it was killed before its first URLs were written
             plan.starts.extend(frontier.starts())
     return frontier, judge
+
+
+def open_discovery(
+    store: Store, plan: CrawlPlan, settings: Settings, state: CrawlState, stack: ExitStack
+) -> tuple[Frontier, Judge]:
+    """The same for a discovery, which is never resumed and stays on the host of its start."""
+    state.number = crawls.begin(
+        store, plan.starts, settings.changed(), now=plan.clock(), command="discover"
+    )
+    stack.enter_context(store.lock("crawl", state.number, _LOCK_TIMEOUT))
+    judge = Judge(settings, map(host, plan.starts))
+    frontier = Frontier(
+        store,
+        state.number,
+        limits=Limits(max_hops=settings.page_max_redirects),
+        max_urls=2 * settings.max_discovered,  # `Sources` counts them: blocked ones take no share
+        max_sitemaps=settings.max_sitemaps,
+        judge=judge.by_form,
+    )
+    return frontier, judge
+
+
+def temporary_place(stack: ExitStack) -> str:
+    """A place for a store in a folder that `stack` removes."""
+    folder = tempfile.mkdtemp(prefix="manners-")
+    stack.callback(shutil.rmtree, folder, ignore_errors=True)
+    return str(Path(folder, "crawl.db"))
 
 
 def resume_times(

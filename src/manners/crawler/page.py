@@ -58,6 +58,8 @@ class CrawledPage(Page):
     title: str = ""
     links: "tuple[Link, ...]" = ()
     """Where it leads to."""
+    nofollow: str = ""
+    """What tells crawlers to follow none of its links; empty where nothing does."""
     location: str = ""
     """Where it redirects to; that is a page of its own."""
     sha256: str = ""

@@ -56,6 +56,16 @@ class Results:
         return pages
 
 
+class NoResults(Results):
+    """For a run whose pages nobody reads."""
+
+    def expect(self, page: CrawledPage) -> None:
+        """Nothing waits."""
+
+    def put(self, page: CrawledPage) -> None:
+        """Nothing is handed out."""
+
+
 def _size(page: CrawledPage) -> int:
     """Bytes of memory that a page takes, about."""
     return len(page.body) + _LINK_BYTES * len(page.links)

@@ -1,7 +1,7 @@
 """One run of a crawl: starts what the scheduler says, and reports the results to it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import NamedTuple
 
 from manners import logs
@@ -9,13 +9,12 @@ from manners.client.async_client import AsyncClient
 from manners.crawler.frontier.frontier import Frontier
 from manners.crawler.frontier.values import Change, FetchResult, FoundUrl, LeasedUrl
 from manners.crawler.heavy import MAX_BYTES, MAX_LINKS
-from manners.crawler.judge import Judge
 from manners.crawler.keeping import Keeper
 from manners.crawler.opening import CrawlPlan, CrawlState, resume_times
 from manners.crawler.results import Results
 from manners.crawler.scheduler import LEAD, Batch, Request, Scheduler
 from manners.crawler.tasks import TaskSet
-from manners.crawler.worker import Worker
+from manners.crawler.worker import Add, NotFetched, Worker
 from manners.errors import (
     BudgetExceeded,
     ClientClosed,
@@ -91,6 +90,23 @@ class Ending:
         await self._over.wait()
 
 
+class Stages:
+    """What a run begins with, stage by stage: the next one begins when all is done so far."""
+
+    def __init__(self, source: AsyncGenerator[Sequence[FoundUrl], None]) -> None:
+        self._source = source
+        self.is_pending = True
+        """Whether the next stage is being found and added."""
+
+    async def next(self) -> Sequence[FoundUrl] | None:
+        """The URLs of the next stage; None where there is none."""
+        return await anext(self._source, None)
+
+    async def close(self) -> None:
+        """Begin no other stage."""
+        await self._source.aclose()
+
+
 class CrawlRun:
     """Drives a scheduler: leases URLs from the frontier, has them fetched, stores the results."""
 
@@ -99,25 +115,35 @@ class CrawlRun:
         plan: CrawlPlan,
         state: CrawlState,
         frontier: Frontier,
-        judge: Judge,
         client: AsyncClient,
+        make_worker: Callable[[Add], Worker],
         *,
         results: Results,
         ending: Ending,
     ) -> None:
         self._state, self._frontier, self._client = state, frontier, client
         self._results, self._ending, self._clock = results, ending, plan.clock
-        settings = client.settings
-        self._worker = Worker(client, judge, self._add, draw=plan.draw, clock=plan.clock)
-        self._scheduler: Scheduler[LeasedUrl] = Scheduler(
-            self._pace, settings.slots_of, settings.connections
-        )
+        self._worker, self._scheduler = make_worker(self.add), self._make_scheduler()
+        self._stages = Stages(self._worker.stages(plan.starts))
         self._keeper = None if plan.keep is None else Keeper(plan.keep)
         self._tasks = TaskSet()
         self._resume_times: dict[str, float] = {}
         """Hosts that were asked in an earlier run, and when they may be asked again."""
-        self._obstacle: type[Exception] | None = None
-        """Why no request could start: the politeness server is away, or all slots are in use."""
+
+    # What a discovery does in its own way.
+
+    def _make_scheduler(self) -> Scheduler[LeasedUrl]:
+        """Who decides what is fetched next."""
+        settings = self._client.settings
+        return Scheduler(self._pace, settings.slots_of, settings.connections)
+
+    def _shut_client(self) -> None:
+        self._client.shut()
+
+    async def _close_client(self) -> None:
+        await self._client.close()
+
+    # The run.
 
     async def run(self, plan: CrawlPlan) -> None:
         """Crawl until nothing is left to fetch, or there is a reason to end."""
@@ -125,10 +151,8 @@ class CrawlRun:
         try:
             if plan.is_resumed:
                 await self._resume()
-            starts = [FoundUrl(url, "start", "", 0, 1.0) for url in plan.starts]
-            self._apply(await self._frontier.add(starts))
             self._state.budget.run(self._clock())
-            self.look()
+            await self._begin_stage()
             await self._ending.wait()
         except asyncio.CancelledError:
             self._ending.cancel()
@@ -145,7 +169,7 @@ class CrawlRun:
             self._ending.reason = reason
             if self._keeper is not None:
                 self._keeper.expire()
-            self._client.shut()
+            self._shut_client()
             self.look()
 
     @property
@@ -156,7 +180,7 @@ class CrawlRun:
     @property
     def is_away(self) -> bool:
         """Whether the shared politeness server does not answer."""
-        return self._obstacle is PolitenessError
+        return self._state.obstacle is PolitenessError
 
     def hosts(self) -> list[HostView]:
         """The hosts that are being asked or waited for, the longest wait first; any thread."""
@@ -199,9 +223,10 @@ class CrawlRun:
         state, ending = self._state, self._ending
         is_cut_short = len(self._tasks) > 0
         await self._tasks.cancel()
+        await self._stages.close()
         if self._keeper is not None:
             await self._keeper.close()
-        await self._client.close()
+        await self._close_client()
         if isinstance(ending.error, StoreError):
             return
         state.ended = ending.reason if ending.error is None else f"failed: {ending.error}"
@@ -239,7 +264,9 @@ class CrawlRun:
         if not ending.may_start:
             ending.finish(ending.reason or str(ending.exceeded))
         elif not self._scheduler.queues:
-            ending.finish(FINISHED)
+            if not self._stages.is_pending:
+                self._stages.is_pending = True
+                self._tasks.start(self._begin_stage())
         elif at is not None:
             exceeded = budget.exceeded(now)
             if exceeded is not None:
@@ -247,7 +274,21 @@ class CrawlRun:
             elif at - now > budget.seconds_left(now):
                 ending.finish("time limit: no host may be asked again before it")
 
-    async def _add(self, found: Sequence[FoundUrl]) -> None:
+    async def _begin_stage(self) -> None:
+        """Add the URLs of the next stage; where there is none, nothing is left to fetch."""
+        try:
+            found = await self._stages.next()
+            if found is None:
+                self._ending.finish(FINISHED)
+            else:
+                self._apply(await self._frontier.add(found))
+                self._stages.is_pending = False
+                self.look()
+        except Exception as error:
+            self._ending.fail(error)
+
+    async def add(self, found: Sequence[FoundUrl]) -> None:
+        """Add URLs that were found to the frontier."""
         self._apply(await self._frontier.add(found))
         self.look()
 
@@ -277,9 +318,9 @@ class CrawlRun:
         except HostDeferred as error:
             self._scheduler.returned(request, error.until)
         except (SlotTimeout, PolitenessError) as error:
-            if self._obstacle is not type(error):
+            if self._state.obstacle is not type(error):
                 logs.warned(str(error))  # once, until something has been answered
-                self._obstacle = type(error)
+                self._state.obstacle = type(error)
             self._scheduler.returned(request, self._clock() + RETRY_SECONDS)
         except BudgetExceeded as error:
             ending.exceeded = error
@@ -296,12 +337,16 @@ class CrawlRun:
 
     async def _fetch(self, request: Request[LeasedUrl]) -> None:
         """Fetch a URL, have its page kept, and store what came of it."""
+        url = request.item
         try:
-            result = await self._worker.work(request.item)
+            result = await self._worker.work(url)
         except InvalidURL:
-            self._apply(await self._frontier.block(request.item, "invalid-url"))
+            self._apply(await self._frontier.give_up(url, "blocked", "invalid-url"))
             return
-        self._obstacle = None
+        except NotFetched as error:
+            self._apply(await self._frontier.give_up(url, "failed", str(error)))
+            return
+        self._state.obstacle = None
         self._state.is_cut |= result.is_cut
         page = result.page_for_reader
         if page is not None:

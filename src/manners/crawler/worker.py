@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
 from manners import logs
@@ -29,7 +29,15 @@ _ENTRY_COST = 50
 """What an entry of a sitemap costs, in bytes of a page."""
 
 
-class _Fate(NamedTuple):
+Add = Callable[[Sequence[FoundUrl]], Awaitable[object]]
+"""Adds URLs to the frontier."""
+
+
+class NotFetched(Exception):
+    """A URL was not requested, and will not be; the message says why."""
+
+
+class Fate(NamedTuple):
     """What an answer means for a URL."""
 
     state: str = "done"
@@ -43,15 +51,18 @@ class _Fate(NamedTuple):
 class Worker:
     """Fetches URLs with a client that follows no redirect: where one leads to is a URL, too.
 
-    `draw` is random, from 0 to 1. `add` adds URLs to the frontier: what a large page leads to is
-    added in slices before the page is finished.
+    `draw` is random, from 0 to 1. What a large page leads to is added in slices before the page is
+    finished.
     """
+
+    follows_redirects = True
+    """Whether it looks at where an answer redirects to."""
 
     def __init__(
         self,
         client: AsyncClient,
         judge: Judge,
-        add: Callable[[Sequence[FoundUrl]], Awaitable[object]],
+        add: Add,
         *,
         draw: Callable[[], float],
         clock: Callable[[], float],
@@ -63,20 +74,31 @@ class Worker:
         self._known: dict[str, tuple[bool, int]] = {}
         """Links that were added already: whether they may be followed, and from how deep."""
 
+    async def stages(self, starts: Sequence[str]) -> AsyncGenerator[Sequence[FoundUrl], None]:
+        """The URLs to begin with; those of the next stage when all others are done."""
+        yield [FoundUrl(url, "start", "", 0, 1.0) for url in starts]
+
     async def work(self, url: LeasedUrl) -> FetchResult:
         """Fetch a URL; what came of it, and where it leads to."""
         if url.kind == "sitemap":
             return await self._sitemap(url)
-        found = await self._sitemaps_of(url.url) if url.source == "start" else []
+        found = await self.sitemaps_of(url.url) if url.source == "start" else []
         if url.source == "start" and self._settings.source == "sitemap":
             return await self._unfetched_start(url, found)
+        return await self._page(url, found)
+
+    async def _page(self, url: LeasedUrl, found: list[FoundUrl]) -> FetchResult:
         page = await self._client.get(url.url, must_include=url.source != "start")
         if not is_heavy(page.body):
-            return await self._result(url, page, *self._read(page), found)
+            return await self.settle(await self._result(url, page, *self._read(page), found))
         async with self.turns.turn(url.host, len(page.body)):
             links, sha256 = await asyncio.to_thread(self._read, page)
-            result = await self._result(url, page, links, sha256, found)
+            result = await self.settle(await self._result(url, page, links, sha256, found))
             return result._replace(found=await self._add_slices(result.found))
+
+    async def settle(self, result: FetchResult) -> FetchResult:
+        """Decide what is left to decide about the URLs found: here nothing, they are queued."""
+        return result
 
     async def _unfetched_start(self, url: LeasedUrl, found: list[FoundUrl]) -> FetchResult:
         """The start of a crawl that reads sitemaps only: it counts if one of them names it."""
@@ -84,7 +106,7 @@ class Worker:
         is_unreachable = verdict.reason is Reason.UNREACHABLE  # so are its sitemaps
         reason = str(verdict.reason) if is_unreachable else NOT_NAMED
         page = Page(url.url, (Hop(url.url, False, verdict),))
-        return FetchResult(url, _crawled(url, page, _Fate("blocked", reason)), found)
+        return FetchResult(url, _crawled(url, page, Fate("blocked", reason)), found)
 
     def _read(self, page: Page) -> tuple[Links, str]:
         """What takes long where a page is large, and is done in a thread then."""
@@ -102,6 +124,7 @@ class Worker:
             self._fate(url, page, target, problem),
             title=links.title,
             links=links.links,
+            nofollow=links.nofollow,
             location=target.url if target else "",
             sha256=sha256,
             delay=self._delay(page.final_url),
@@ -133,27 +156,27 @@ class Worker:
 
     # What an answer means.
 
-    def _fate(self, url: LeasedUrl, page: Page, target: FoundUrl | None, problem: str) -> _Fate:
+    def _fate(self, url: LeasedUrl, page: Page, target: FoundUrl | None, problem: str) -> Fate:
         """What becomes of a URL: done, failed, blocked, or queued to be tried again."""
         attempts = url.attempts + 1
         if not page.was_allowed:
-            return _Fate("blocked", *by_verdict(page.verdict), url.attempts)
+            return Fate("blocked", *by_verdict(page.verdict), url.attempts)
         if target is not None:
-            return _Fate("done", REDIRECT, attempts=url.attempts)
+            return Fate("done", REDIRECT, attempts=url.attempts)
         if problem:
-            return _Fate("failed", problem, attempts=attempts)
+            return Fate("failed", problem, attempts=attempts)
         if page.status is None:
             reason, is_permanent = page.cause, page.cause in _PERMANENT
         elif page.server_failed:
             reason, is_permanent = f"status {page.status}", False
         else:
-            return _Fate(attempts=attempts)
+            return Fate(attempts=attempts)
         if is_permanent or attempts >= self._settings.attempts:
-            return _Fate("failed", reason, attempts=attempts)
+            return Fate("failed", reason, attempts=attempts)
         if logs.wants_requests():
             logs.retried(url.url, reason, attempts + 1)
         retry_at = self._clock() + self._pause(attempts)
-        return _Fate("queued", reason, attempts=attempts, not_before=retry_at)
+        return Fate("queued", reason, attempts=attempts, not_before=retry_at)
 
     def _pause(self, attempts: int) -> float:
         settings = self._settings
@@ -165,7 +188,7 @@ class Worker:
     def _redirect(self, url: LeasedUrl, page: Page) -> tuple[FoundUrl | None, str]:
         """Where a page redirects to, or what is wrong with that; neither for any other page."""
         location = page.headers.get("location", "").strip()
-        if not location or not 300 <= (page.status or 0) < 400:
+        if not self.follows_redirects or not location or not 300 <= (page.status or 0) < 400:
             return None, ""
         target, problem = redirect_target(url.url, page.headers["location"])
         return (None, problem) if problem else (self._target(url, target), "")
@@ -237,20 +260,25 @@ class Worker:
 
     # Sitemaps.
 
-    async def _sitemaps_of(self, url: str) -> list[FoundUrl]:
+    async def sitemaps_of(self, url: str) -> list[FoundUrl]:
         """The sitemaps that a robots.txt names, or where one may be."""
-        if self._settings.source == "links" or not self._settings.respects(host(url)):
+        if self._settings.source == "links":
             return []
         place, named = origin(url), await named_sitemaps(self._client, url)
         found_in = f"{place}/robots.txt" if named else ""
         found: list[FoundUrl] = []
-        for name in named[: self._settings.max_sitemaps] or [place + FALLBACK]:
+        for name in named or [place + FALLBACK]:
             sitemap = self._judge.url(name, "sitemap")
-            if sitemap is not None:
+            if sitemap is None:
+                self.note_invalid_sitemap(name, found_in)
+            else:
                 found.append(
                     FoundUrl(sitemap, "sitemap", found_in, 1, _SITEMAP_PRIORITY, kind="sitemap")
                 )
         return found
+
+    def note_invalid_sitemap(self, url: str, found_in: str) -> None:
+        """Called with what a robots.txt names as a sitemap and is no URL: a crawl ignores it."""
 
     async def _sitemap(self, url: LeasedUrl) -> FetchResult:
         read = await read_sitemap(self._client, url.url, url.found_in)
@@ -264,12 +292,19 @@ class Worker:
         )
         if target is not None:
             return self._redirected(url, crawled, target)
-        result = FetchResult(url, crawled, pace=self._client.pace_of(url.host))
+        is_cut = read.is_cut or self._is_too_deep(url, read.entries)
+        result = FetchResult(url, crawled, pace=self._client.pace_of(url.host), is_cut=is_cut)
         if len(read.entries) <= SLICE:
-            return result._replace(found=self._entries(url, read.entries))
+            return await self.settle(result._replace(found=self._entries(url, read.entries)))
         async with self.turns.turn(url.host, len(read.entries) * _ENTRY_COST):
             found = await asyncio.to_thread(self._entries, url, read.entries)
-            return result._replace(found=await self._add_slices(found))
+            result = await self.settle(result._replace(found=found))
+            return result._replace(found=await self._add_slices(result.found))
+
+    def _is_too_deep(self, url: LeasedUrl, entries: list[SitemapEntry]) -> bool:
+        """Whether a sitemap names others, and is as deep as sitemaps are read."""
+        is_last = url.depth >= self._settings.sitemap_depth
+        return is_last and any(entry.kind == "sitemap" for entry in entries)
 
     def _entries(self, url: LeasedUrl, entries: list[SitemapEntry]) -> list[FoundUrl]:
         found = (self._entry(url, entry) for entry in entries)
@@ -295,7 +330,7 @@ class Worker:
         )
 
 
-def _crawled(url: LeasedUrl, page: Page, fate: _Fate, **content: Any) -> CrawledPage:
+def _crawled(url: LeasedUrl, page: Page, fate: Fate, **content: Any) -> CrawledPage:
     return CrawledPage(
         page.url,
         page.hops,

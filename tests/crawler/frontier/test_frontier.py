@@ -23,7 +23,7 @@ from manners.crawler.frontier.frontier import Frontier
 from manners.crawler.frontier.queries import PAGE_COLUMNS
 from manners.crawler.frontier.values import FetchResult, FoundUrl, LeasedUrl
 from manners.crawler.frontier.ways import Limits
-from manners.crawler.inventory import FoundUrls
+from manners.crawler.inventory import found_urls
 from manners.crawler.judge import Judge
 from manners.crawler.reasons import (
     DEPTH,
@@ -40,6 +40,7 @@ from manners.evidence.store import EvidenceStore
 from manners.settings import Settings
 from manners.store import schema
 from tests.client.asking import run
+from tests.crawler import discoveries
 from tests.crawler.results import Answer, result
 from tests.evidence.places import execute
 from tests.sizes import examples
@@ -241,8 +242,9 @@ def test_crawls_of_one_store_do_not_see_each_other(store: EvidenceStore) -> None
     async def main() -> None:
         first = made(store)
         await first.add([start(), link("/a")])
-        with FoundUrls(store.place if "://" not in store.place else place) as found:
-            found.begin(f"{SITE}/").add(FoundUrl(f"{SITE}/d", "sitemap", "", 1, 0.5))
+        discovery = discoveries.begin(store)
+        await discovery.add([FoundUrl(f"{SITE}/d", "sitemap", "", 1, to_fetch=False)])
+        assert states(discovery) == {"/d": ("kept", "")}
         assert crawls.latest(store) == first.crawl
         second = made(store)
         assert crawls.latest(store) == second.crawl > first.crawl
@@ -253,8 +255,6 @@ def test_crawls_of_one_store_do_not_see_each_other(store: EvidenceStore) -> None
         with pytest.raises(StoreError, match="there is no crawl 99"):
             Frontier(store, 99)
 
-    place = store.engine.url.render_as_string(hide_password=False)
-    place = place.replace("+psycopg", "")
     run(main)
 
 
@@ -1176,9 +1176,9 @@ def test_a_store_from_before_crawls_keeps_what_was_found(
     if "://" in place:
         statements.append("SELECT setval(pg_get_serial_sequence('crawls', 'id'), 1)")
     execute(place, *statements)
-    with FoundUrls(place) as found:
-        assert [(each.url.removeprefix(SITE), each.reason) for each in found.read(1)] == told
     with EvidenceStore(place) as store, EvidenceStore(today) as other:
+        read = [(each.url.removeprefix(SITE), each.reason) for each in found_urls(store, 1)]
+        assert read == told
         assert crawls.latest(store) == 0  # a discovery is no crawl
         with store.reading() as connection:
             kept = connection.execute(tables.urls.select()).all()

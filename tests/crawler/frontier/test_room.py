@@ -12,7 +12,7 @@ def filled(limit: int, **hosts: int) -> Room:
     room = Room("page", limit, "max_discovered")
     for host, number in hosts.items():
         for _ in range(number):
-            assert room.admit(host, is_blocked=False)
+            assert room.admit(host, "queued")
     return room
 
 
@@ -35,7 +35,7 @@ def test_only_queued_urls_can_be_dropped() -> None:
     room = filled(6, a=6)
     room.queued["a"] = 0
     for _ in range(5):
-        room.admit("b", is_blocked=False)
+        room.admit("b", "queued")
     assert dict(room.excess()) == {"b": 2}
     assert room.total == 9
 
@@ -43,10 +43,14 @@ def test_only_queued_urls_can_be_dropped() -> None:
 def test_blocked_urls_take_half_of_it() -> None:
     """One that is queued later takes the room of a URL to fetch."""
     room = Room("page", 5, "max_discovered")
-    assert [room.admit("a", is_blocked=True) for _ in range(4)] == [True, True, True, False]
-    room.queue("a")
+    assert [room.admit("a", "blocked") for _ in range(4)] == [True, True, True, False]
+    room.move("a", "blocked", "queued")
     assert (room.blocked, room.total) == (2, 1)
-    assert room.admit("a", is_blocked=True)
+    assert room.admit("a", "blocked")
+    room.move("a", "blocked", "kept")
+    assert (room.blocked, room.total, room.queued["a"]) == (2, 2, 1)
+    room.move("a", "kept", "queued")
+    assert (room.blocked, room.total, room.queued["a"]) == (2, 2, 2)
 
 
 @given(

@@ -49,16 +49,14 @@ def command(
 def _discover(url: str, settings: "Settings", output: str) -> int:
     from manners._portal import portal
     from manners.crawler.discovery import Discovery
-    from manners.crawler.inventory import FoundUrls
 
     place, progress = settings.store or inputs.STORE, render.Progress()
     client = inputs.open_client(settings.but(store=place))
+    shown_place = client.evidence.place if client.evidence else place
     client.budget = settings.budget  # pages whose links are read are pages
+    discovery = Discovery(client, settings.source, progress=_shown_by(progress))
     try:
-        with FoundUrls(place, timeout=settings.server_timeout) as found:
-            keep = found.begin(url).add
-            discovery = Discovery(client, settings.source, keep=keep, progress=_shown_by(progress))
-            was_interrupted = _run(discovery, url)
+        was_interrupted = _run(discovery, url)
     except (HostDeferred, SlotTimeout) as error:
         inputs.warn(str(error))
         return UNDECIDED
@@ -75,7 +73,7 @@ def _discover(url: str, settings: "Settings", output: str) -> int:
         for found_url in discovery.kept:
             print(printable(found_url.url))
     else:
-        print("\n".join([*_lines(discovery, found.place), f"sent as {settings.identity}"]))
+        print("\n".join([*_lines(discovery, shown_place), f"sent as {settings.identity}"]))
     return INTERRUPTED if was_interrupted else _code(discovery)
 
 

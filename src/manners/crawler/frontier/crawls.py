@@ -30,11 +30,12 @@ def begin(
     settings: Mapping[str, Any] | None = None,
     *,
     now: float,
+    command: str = "crawl",
 ) -> int:
-    """Begin a crawl; returns its number."""
+    """Begin a crawl, or a discovery; returns its number."""
 
     def job(connection: Connection, items: Sequence[None]) -> list[int]:
-        number = insert_crawl(connection, clean(" ".join(starts)), now, settings or {})
+        number = insert_crawl(connection, clean(" ".join(starts)), now, settings or {}, command)
         return [number] * len(items)
 
     number: int = store.write_blocking(job, None)

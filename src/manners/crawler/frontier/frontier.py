@@ -5,6 +5,7 @@
     done       answered, whatever the status
     failed     not answered, or only with server errors, on every attempt
     blocked    may not be fetched; the reason says why
+    kept       may be fetched, but this crawl only lists it: it is a discovery
 
 One process at a time works on a crawl.
 """
@@ -129,17 +130,17 @@ class Frontier:
         change: Change = await self.store.write(self._finish, result)
         return change
 
-    async def block(self, url: LeasedUrl, reason: str) -> Change:
-        """Block a leased URL that cannot be fetched."""
+    async def give_up(self, url: LeasedUrl, state: str, reason: str) -> Change:
+        """Write what becomes of a leased URL that was not requested."""
 
         def job(connection: Connection, items: Sequence[LeasedUrl]) -> list[Change]:
             rows = [
-                (("blocked", reason, "", 0, None, item.attempts, 0.0, None), digest_of(item.url))
+                ((state, reason, "", 0, None, item.attempts, 0.0, None), digest_of(item.url))
                 for item in items
             ]
             Queries(connection, self.crawl).finish(rows)
             pages = sum(item.kind == "page" for item in items)
-            return _first(Change(states={"leased": -pages, "blocked": pages}), len(items))
+            return _first(Change(states={"leased": -pages, state: pages}), len(items))
 
         change: Change = await self.store.write(job, url)
         return change
@@ -312,15 +313,16 @@ class Frontier:
                     (
                         *(digest, clean(found.url), name, found.source, clean(found.found_in)),
                         *(url.depth, url.priority, clean(found.lastmod), url.reason),
-                        *(clean(url.rule), 0, url.kind, url.state, url.hops, self._sequence),
+                        *(clean(url.rule), url.line, url.kind, url.state, url.hops),
+                        self._sequence,
                     )
                 )
             elif found is not None:
-                state = (url.state, url.reason, clean(url.rule))
+                state = (url.state, url.reason, clean(url.rule), url.line)
                 row = (*distance, *state, found.source, clean(found.found_in))
                 settled.append((row, digest))
             elif url.is_changed:
-                shortened.append((distance, digest))
+                shortened.append(((*distance, url.state), digest))
         queries.insert(new)
         queries.settle(settled)
         queries.shorten(shortened)

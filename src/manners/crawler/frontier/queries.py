@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, case, func, insert, select, update
 
 from manners.crawler.frontier.tables import crawls, hosts, urls
 from manners.crawler.frontier.values import LeasedUrl
@@ -31,6 +31,8 @@ _URL_COLUMNS = (
 _SITEMAPS = 1.5
 """Sitemaps have a priority above this; pages have 1 at most."""
 _AT_A_TIME = 1_000
+_MAY_FETCH = (urls.c.kind == "page") & (urls.c.state != "blocked")
+_BEST_FIRST = (urls.c.priority.desc(), urls.c.seq)
 
 Row = tuple[Any, ...]
 
@@ -47,8 +49,8 @@ def _statements(is_sqlite: bool) -> dict[str, str]:
         " WHERE crawl = ? AND digest {among}",
         "targets": "SELECT digest, targets, location FROM pages WHERE crawl = ? AND digest {among}",
         "settle": "UPDATE urls SET depth = ?, hops = ?, priority = ?, state = ?, reason = ?,"
-        " rule = ?, line = 0, source = ?, found_in = ? WHERE crawl = ? AND digest = ?",
-        "shorten": "UPDATE urls SET depth = ?, hops = ?, priority = ?"
+        " rule = ?, line = ?, source = ?, found_in = ? WHERE crawl = ? AND digest = ?",
+        "shorten": "UPDATE urls SET depth = ?, hops = ?, priority = ?, state = ?"
         " WHERE crawl = ? AND digest = ?",
         "finish": "UPDATE urls SET state = ?, reason = ?, rule = ?, line = ?, status = ?,"
         " attempts = ?, not_before = ?, evidence = ? WHERE crawl = ? AND digest = ?",
@@ -79,12 +81,11 @@ def _values(columns: Sequence[str]) -> str:
 
 
 def insert_crawl(
-    connection: Connection, start: str, now: float, settings: Mapping[str, Any] | None = None
+    connection: Connection, start: str, now: float, settings: Mapping[str, Any], command: str
 ) -> int:
-    """Add a crawl, or a discovery, which has no settings; returns its number."""
-    row: dict[str, Any] = {"start": start, "at": int(now * 1000)}
-    if settings is not None:
-        row |= {"command": "crawl", "settings": json.dumps(settings)}
+    """Add a crawl, or a discovery; returns its number."""
+    row = {"start": start, "at": int(now * 1000), "command": command}
+    row["settings"] = json.dumps(settings)
     inserted = connection.execute(insert(crawls).values(row))
     return int((inserted.inserted_primary_key or (0,))[0])
 
@@ -144,26 +145,52 @@ class Queries:
         self._many("settle", [(*row, self._crawl, digest) for row, digest in rows])
 
     def shorten(self, rows: Iterable[tuple[Row, str]]) -> None:
-        """Write depth, hops and priority of known URLs, by digest."""
+        """Write depth, hops, priority and state of known URLs, by digest."""
         self._many("shorten", [(*row, self._crawl, digest) for row, digest in rows])
 
     def _many(self, name: str, rows: list[Row]) -> None:
         if rows:
             self._run(name, rows)
 
-    def replace(self, rows: Mapping[str, dict[str, Any]]) -> None:
-        """Write the URLs of a discovery, by digest; what was written of them before is gone."""
-        old = urls.delete().where(self._own & urls.c.digest.in_(rows))
-        self._connection.execute(old)
-        found = [{"crawl": self._crawl, "digest": digest, **row} for digest, row in rows.items()]
-        self._connection.execute(insert(urls), found)
+    # What a discovery lists.
 
     def found(self, columns: Iterable[str]) -> Iterator[Row]:
-        """All URLs, in their order byte by byte."""
+        """All pages, in the order of their URLs byte by byte."""
         order = urls.c.url if self._is_sqlite else urls.c.url.collate("C")
-        query = select(*(urls.c[name] for name in columns)).where(self._own).order_by(order)
+        yield from self._listed(columns, urls.c.kind == "page", order)
+
+    def kept(self, columns: Iterable[str]) -> Iterator[Row]:
+        """The pages that may be fetched, the best first."""
+        yield from self._listed(columns, _MAY_FETCH, *_BEST_FIRST)
+
+    def _listed(self, columns: Iterable[str], condition: Any, *order: Any) -> Iterator[Row]:
+        # What came of a link page is no reason against it.
+        without = {"reason": "", "rule": "", "line": 0}
+        named = (
+            case((urls.c.state == "blocked", urls.c[name]), else_=without[name])
+            if name in without
+            else urls.c[name]
+            for name in columns
+        )
+        query = select(*named).where(self._own & condition).order_by(*order)
         streamed = self._connection.execution_options(yield_per=_AT_A_TIME)
         yield from map(tuple, streamed.execute(query))
+
+    def cap(self, limit: int, reason: str, rule: str) -> None:
+        """Block the pages that may be fetched beyond a number, the worst of them."""
+        worst = select(urls.c.digest).where(self._own & _MAY_FETCH)
+        worst = worst.order_by(*_BEST_FIRST).offset(limit)
+        values = {"state": "blocked", "reason": reason, "rule": rule, "line": 0}
+        self._connection.execute(
+            update(urls).where(self._own & urls.c.digest.in_(worst)).values(values)
+        )
+
+    def open_keys(self, reason: str) -> Iterator[bytes]:
+        """The keys of pages that may be fetched, or are blocked for one reason only."""
+        is_open = _MAY_FETCH | ((urls.c.kind == "page") & (urls.c.reason == reason))
+        streamed = self._connection.execution_options(yield_per=_AT_A_TIME)
+        query = select(urls.c.digest).where(self._own & is_open)
+        yield from map(bytes.fromhex, streamed.execute(query).scalars())
 
     def worst(self, host: str, kind: str, number: int) -> list[tuple[str, int]]:
         """The URLs of a host that would be leased last, with their sequence numbers."""

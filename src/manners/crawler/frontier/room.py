@@ -19,7 +19,7 @@ class Room:
     def __init__(self, kind: str, limit: int, setting: str) -> None:
         self.kind, self._limit, self.setting = kind, limit, f"{setting} = {limit}"
         self.by_host: Counter[str] = Counter()
-        """URLs of each host that are to be fetched, or were."""
+        """URLs of each host that are to be fetched, were, or are kept."""
         self.queued: Counter[str] = Counter()
         """Those of them that are queued: only these can be dropped."""
         self.clear()
@@ -30,10 +30,10 @@ class Room:
         self.queued.clear()
         self.total = self.blocked = self.dropped = 0
 
-    def admit(self, host: str, *, is_blocked: bool) -> bool:
+    def admit(self, host: str, state: str) -> bool:
         """Count a new URL of a host; False, and not counted, where a blocked one has no room."""
-        if not is_blocked:
-            self.queue(host, is_new=True)  # `excess` decides whether it stays
+        if state != "blocked":
+            self._open(host, state)  # `excess` decides whether it stays
         elif self.blocked < self._limit - self._limit // 2 and not self._is_full:
             self.blocked += 1
         else:
@@ -44,12 +44,18 @@ class Room:
     def _is_full(self) -> bool:
         return self.total + self.blocked >= self._limit
 
-    def queue(self, host: str, *, is_new: bool = False) -> None:
-        """Count a URL that is queued: a new one, or one that was blocked before."""
+    def move(self, host: str, before: str, after: str) -> None:
+        """Count a known URL that was blocked or kept, and is queued or kept now."""
+        if before == "blocked":
+            self.blocked -= 1
+            self._open(host, after)
+        else:
+            self.queued[host] += 1
+
+    def _open(self, host: str, state: str) -> None:
         self.by_host[host] += 1
-        self.queued[host] += 1
         self.total += 1
-        self.blocked -= not is_new
+        self.queued[host] += state == "queued"
 
     def excess(self) -> Iterator[tuple[str, int]]:
         """How many URLs to drop of which hosts, so that the rest fits; they count as dropped."""

@@ -104,7 +104,7 @@ class CrawlSummary:
         query = query.where((retries.c.crawl == self._crawl) & (urls.c.kind == "page"))
         return self._connection.execute(query.group_by(*by)).all()
 
-    def blocked_rules(self, limit: int) -> tuple[int, Rows]:
+    def blocked_rules(self, limit: int | None = None) -> tuple[int, Rows]:
         """Blocked pages by `reason`, `rule` and `line`: how many rows, and the most frequent."""
         by, number = (urls.c.reason, urls.c.rule, urls.c.line), func.count().label("number")
         query = select(*by, number).where(self._blocked_pages).group_by(*by)

@@ -31,11 +31,18 @@ class FoundUrl(NamedTuple):
     """Or `sitemap`."""
     hops: int = 0
     """Redirects between the last link and this URL."""
+    to_fetch: bool = True
+    """False for a URL that a discovery lists and does not fetch."""
 
     @property
     def is_kept(self) -> bool:
         """Whether it may be fetched."""
         return not self.reason
+
+    @property
+    def is_given(self) -> bool:
+        """Whether it is to be fetched because the user said so, whatever is known of it."""
+        return self.source == "start" and not self.found_in and self.to_fetch
 
 
 class LeasedUrl(NamedTuple):

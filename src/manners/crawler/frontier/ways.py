@@ -62,8 +62,8 @@ class KnownUrl:
     """What is known of a URL while one transaction looks at it."""
 
     __slots__ = (
-        *("depth", "found", "hops", "is_changed", "is_counted", "is_new", "kind", "priority"),
-        *("reason", "rule", "state"),
+        *("depth", "found", "hops", "is_changed", "is_counted", "is_new", "kind", "line"),
+        *("priority", "reason", "rule", "state"),
     )
 
     def __init__(
@@ -71,11 +71,11 @@ class KnownUrl:
     ) -> None:
         self.depth, self.hops, self.state, self.reason = depth, hops, state, reason
         self.kind, self.priority = kind, priority
-        self.rule = ""
+        self.rule, self.line = "", 0
         self.is_new = False
         """Whether the store does not have it yet."""
         self.is_changed = False
-        """Whether its depth, hops or priority changed."""
+        """Whether its depth, hops, priority or state changed."""
         self.is_counted = True
         """Whether it counts among what there is room for."""
         self.found: FoundUrl | None = None
@@ -145,25 +145,39 @@ class Ways:
         known.is_new, known.is_counted = True, False
         self._settle(known, self._limits.reason(found), found)
         known.is_counted = True
-        if self._rooms[found.kind].admit(host(found.url), is_blocked=known.state == "blocked"):
+        if self._rooms[found.kind].admit(host(found.url), known.state):
             self.urls[digest] = known
         else:
             self.is_cut = True
 
     def _settle(self, known: KnownUrl, reason: str, found: FoundUrl) -> None:
-        """Queue a URL, or block it: what it looks like counts before where it was found."""
+        """Queue a URL, keep or block it: what it looks like counts before where it was found."""
         why, rule = self._judge(found, reason)
-        known.reason, known.rule = (why, rule) if why else (reason, found.rule if reason else "")
-        known.state, known.found = "blocked" if known.reason else "queued", found
-        if known.is_counted and not known.reason:
+        known.reason, known.rule, known.line = why or reason, rule, 0
+        if reason and not why:
+            known.rule, known.line = found.rule, found.line
+        known.found = found
+        if known.reason:
+            known.state = "blocked"
+        else:
+            self._move(known, "queued" if found.to_fetch else "kept", found)
+
+    def _move(self, known: KnownUrl, state: str, found: FoundUrl) -> None:
+        """Queue or keep a URL."""
+        before, known.state = known.state, state
+        if known.is_counted and before != state:
             name = host(found.url)
-            self._rooms[known.kind].queue(name)
+            self._rooms[known.kind].move(name, before, state)
             if not known.is_new:
-                self.count(known.kind, "blocked", "queued")
-                self.hosts.add(name)
+                self.count(known.kind, before, state)
+                if state == "queued":
+                    self.hosts.add(name)
 
     def _improve(self, known: KnownUrl, found: FoundUrl) -> bool:
         """Note what is better about a way to a known URL; whether what it leads to gets nearer."""
+        if found.is_given and known.state in ("blocked", "kept"):
+            self._settle(known, "", found)
+            return False
         reason, before = self._limits.reason(found), known.rank
         rank = rank_of(reason)
         if before == _FINAL or rank < min(before, _COUNTED):
@@ -177,6 +191,9 @@ class Ways:
             known.is_changed = True
         if rank > before:
             self._settle(known, reason, found)
+        elif known.state == "kept" and found.to_fetch and rank == _OPEN:
+            known.depth, known.hops, known.is_changed = found.depth, found.hops, True
+            self._move(known, "queued", found)
         return is_shorter and before == _OPEN
 
     def count(self, kind: str, before: str, after: str) -> None:
