@@ -178,12 +178,15 @@ class Queries:
 
     def cap(self, limit: int, reason: str, rule: str) -> None:
         """Block the pages that may be fetched beyond a number, the worst of them."""
-        worst = select(urls.c.digest).where(self._own & _MAY_FETCH)
-        worst = worst.order_by(*_BEST_FIRST).offset(limit)
-        values = {"state": "blocked", "reason": reason, "rule": rule, "line": 0}
-        self._connection.execute(
-            update(urls).where(self._own & urls.c.digest.in_(worst)).values(values)
-        )
+        ordered = select(urls.c.priority, urls.c.seq).where(self._own & _MAY_FETCH)
+        first = self._connection.execute(
+            ordered.order_by(*_BEST_FIRST).offset(limit).limit(1)
+        ).first()
+        if first is not None:
+            is_equal = (urls.c.priority == first.priority) & (urls.c.seq >= first.seq)
+            is_beyond = self._own & _MAY_FETCH & ((urls.c.priority < first.priority) | is_equal)
+            values = {"state": "blocked", "reason": reason, "rule": rule, "line": 0}
+            self._connection.execute(update(urls).where(is_beyond).values(values))
 
     def open_keys(self, reason: str) -> Iterator[bytes]:
         """The keys of pages that may be fetched, or are blocked for one reason only."""
