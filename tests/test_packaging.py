@@ -1,6 +1,7 @@
 """What is published: the package with its kernel or without, what it says of itself, workflows."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,9 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import pytest
+import yaml
+
 import manners
 from manners.identity import HOME_PAGE
 
@@ -18,8 +22,15 @@ GENERATED = (".*", "*.so", "*.c", "*.egg-info", "__pycache__", "build", "dist", 
 """What a checkout has beside its sources."""
 
 
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+def pyproject() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+
 def project() -> dict[str, Any]:
-    found: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    found: dict[str, Any] = pyproject()["project"]
     return found
 
 
@@ -86,3 +97,49 @@ def test_every_address_of_the_project_is_below_its_home_page() -> None:
     assert urls.keys() == {"Homepage", "Documentation", "Source", "Issues", "Changelog"}
     assert urls["Homepage"] == HOME_PAGE
     assert [url for url in urls.values() if not url.startswith(HOME_PAGE)] == []
+
+
+def test_one_list_of_pythons() -> None:
+    """Those that the package names are tested, and have wheels."""
+    line = re.compile(r"Programming Language :: Python :: (3\.\d+)").fullmatch
+    named = [found[1] for text in project()["classifiers"] if (found := line(text))]
+    assert project()["requires-python"] == f">={named[0]}"
+    (tests,) = (workflow(path) for path in WORKFLOWS if path.stem == "tests")
+    assert tests["jobs"]["test"]["strategy"]["matrix"]["python"] == named
+    wheels = [f"cp{name.replace('.', '')}-*" for name in named]
+    assert pyproject()["tool"]["cibuildwheel"]["build"].split() == wheels
+
+
+# Workflows: what is run elsewhere.
+
+
+def workflow(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(path.read_text("utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_may_read_and_no_more(path: Path) -> None:
+    """It needs no secret; only publishing has a permission of its own, to say who it is."""
+    assert "secrets." not in path.read_text("utf-8")
+    found = workflow(path)
+    assert found["permissions"] == {"contents": "read"}
+    for name, job in found["jobs"].items():
+        permissions = {"id-token": "write"} if name == "publish" else None
+        assert job.get("permissions") == permissions, name
+        assert job["timeout-minutes"] <= 60, name
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_runs_what_there_is(path: Path) -> None:
+    """Actions of a major version, and targets of the Makefile."""
+    steps = [step for job in workflow(path)["jobs"].values() for step in job["steps"]]
+    assert [step for step in steps if len({"uses", "run"} & step.keys()) != 1] == []
+    for step in steps:
+        if "uses" in step:
+            assert re.fullmatch(r"[\w-]+/[\w-]+@(release/)?v\d+", step["uses"])
+    phony = re.search(r"^\.PHONY: (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert phony
+    runs = "\n".join(step.get("run", "") for step in steps)
+    assert set(re.findall(r"\bmake (\w+)", runs)) <= set(phony[1].split())
+    assert [line for line in re.findall(r"\.ci/\w+", runs) if not (ROOT / line).exists()] == []
