@@ -143,3 +143,15 @@ def test_a_workflow_runs_what_there_is(path: Path) -> None:
     runs = "\n".join(step.get("run", "") for step in steps)
     assert set(re.findall(r"\bmake (\w+)", runs)) <= set(phony[1].split())
     assert [line for line in re.findall(r"\.ci/\w+", runs) if not (ROOT / line).exists()] == []
+
+
+# The changelog.
+
+
+def test_a_fragment_becomes_an_item_of_the_changelog() -> None:
+    """Its kind is a section, and a sentence comes before any list: it is an item of one itself."""
+    kinds = [kind["directory"] for kind in pyproject()["tool"]["towncrier"]["type"]]
+    name = re.compile(rf"\+[a-z\d.-]+\.({'|'.join(kinds)})\.md")
+    for path in set((ROOT / "changes").iterdir()) - {ROOT / "changes" / "README.md"}:
+        assert name.fullmatch(path.name), path.name
+        assert re.match(r"[A-Za-z`]", path.read_text("utf-8")), path.name
