@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo quick test check long soak asan fuzz bench changelog docs pictures browser clean FORCE
+.PHONY: demo quick test check package long soak asan fuzz bench changelog site docs pictures browser clean FORCE
 
 demo: $(VENV)/installed
 	@$(BIN)/manners demo
@@ -32,10 +32,15 @@ check: $(VENV)/checked
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(MAKE) --no-print-directory site
+	$(MAKE) --no-print-directory package
 	$(MAKE) --no-print-directory fuzz SECONDS=20 SEED=1
 	$(MAKE) --no-print-directory test
 	$(MAKE) --no-print-directory long
+
+# The sdist and the wheel, each installed into an environment that has nothing else.
+package: $(VENV)/checked
+	$(BIN)/python -m tests.package
 
 # The long forms of tests, short and long: `tests/sizes.py` has both sizes, and how to set them.
 long soak: $(VENV)/tested
@@ -69,6 +74,10 @@ bench: $(VENV)/measured
 # The fragments in changes/ become a section of CHANGELOG.md: make changelog VERSION=0.3.0
 changelog: $(VENV)/checked
 	$(BIN)/towncrier build --yes --version $(VERSION)
+
+# The documentation, in site/; `make docs` shows it while you write.
+site: $(VENV)/checked
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 docs: $(VENV)/checked
 	$(BIN)/mkdocs serve

@@ -136,11 +136,12 @@ def test_make_test_runs_every_test_at_its_small_size() -> None:
 
 @needs_make
 def test_make_check_is_make_test_and_more() -> None:
-    """Lint, types, layers, documentation, fuzzing with a seed, and a short round of long forms."""
+    """Lint, types, layers, documentation, packages, fuzzing with a seed, and long forms."""
     told = dry("check")
     assert dry("test") in told
     for tool in ("ruff format --check", "ruff check", "mypy", "lint-imports", "mkdocs build"):
         assert tool in told, tool
+    assert dry("package") in told
     assert re.search(r"tests\.memory\.fuzz .*-seed=1$", told, re.MULTILINE)
     assert re.search(r"^TEST_SIZE=check .* -m 'long or soak'$", told, re.MULTILINE)
 
