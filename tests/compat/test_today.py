@@ -22,7 +22,7 @@ from tests.compat.callers import CALLERS, Caller
 from tests.compat.crawling import crawl
 from tests.faults.server import Call, Handler, Site, Visit, by_address, page
 
-DOCS = Path(__file__).parents[2] / "docs" / "dropins" / "today.md"
+DOCS = Path(__file__).parents[2] / "docs" / "coming-from" / "today.md"
 DELAY = 1.0
 RETRY = 2.0
 MANY = 6

@@ -5,10 +5,12 @@ import inspect
 import io
 import re
 import shlex
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import closing, redirect_stderr, redirect_stdout, suppress
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
@@ -71,9 +73,23 @@ class Reader:
         self.monkeypatch = monkeypatch
         self.names: dict[str, Any] = {"__name__": "__main__"}
         self.code = 0
+        self.servers: list[subprocess.Popen[bytes]] = []
+        monkeypatch.syspath_prepend(Path.cwd())  # a page may import what it has written
+        self.modules = set(sys.modules)
+
+    def close(self) -> None:
+        """Stop what was left running in other terminals, and forget the modules of the page."""
+        for server in self.servers:
+            server.kill()
+            server.wait()
+        here = str(Path.cwd())
+        for name in set(sys.modules) - self.modules:
+            if (getattr(sys.modules[name], "__file__", None) or "").startswith(here):
+                del sys.modules[name]
 
     def follow(self, block: Block) -> None:
         if block.title:
+            Path(block.title).parent.mkdir(parents=True, exist_ok=True)
             Path(block.title).write_text(block.text, encoding="utf-8")
         elif block.language == "python" and ">>>" in block.text:
             self.run_doctest(block)
@@ -96,23 +112,33 @@ class Reader:
     def run_command(self, command: str, expected: str, block: Block) -> None:
         if command == "echo $?":
             printed = f"{self.code}\n"
+        elif command.startswith("python -m http.server "):
+            self.serve(shlex.split(command))
+            return
         elif command.startswith("manners "):
             printed = self.run_manners(shlex.split(command)[1:])
         elif command.startswith(("python ", "pytest")):
             printed = self.run_python(shlex.split(command))
         else:  # an installation, for example
             return
-        # "..." stands for what differs from run to run: the time it took, a port.
-        check = doctest.OutputChecker().check_output
-        same = check(expected, printed, doctest.ELLIPSIS)
+        same = alike(expected, printed)
         if not same and command.startswith(("manners get", "manners crawl")):
             # Pages are shown as they come: on a busy machine that may be in another order.
-            expected, printed = (
-                "".join(sorted(text.splitlines(True))) for text in (expected, printed)
-            )
-            same = check(expected, printed, doctest.ELLIPSIS)
+            same = alike_in_any_order(expected, printed)
         place = f"{self.page.name}, block on line {block.line}: $ {command}"
         assert same, f"{place}\n--- expected\n{expected}--- printed\n{printed}"
+
+    def serve(self, words: list[str]) -> None:
+        """Leave a server running in another terminal, once it answers."""
+        server = subprocess.Popen(
+            [sys.executable, *words[1:]], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        self.servers.append(server)
+        while server.poll() is None:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", int(words[3]))):
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"it ended with {server.returncode}: {words}")
 
     def run_python(self, words: list[str]) -> str:
         arguments = words[1:] if words[0] == "python" else ["-m", *words]
@@ -145,6 +171,22 @@ class Reader:
             return screen.getvalue().decode()
 
 
+def alike(expected: str, printed: str) -> bool:
+    """Whether it is the same but for "...", which stands for what differs: a time, a port."""
+    return doctest.OutputChecker().check_output(expected, printed, doctest.ELLIPSIS)
+
+
+def alike_in_any_order(expected: str, printed: str) -> bool:
+    """Whether each line stands in the other text, too, and as often."""
+    lines = printed.splitlines()
+    for line in sorted(expected.splitlines(), key=lambda line: "..." in line):
+        found = next((each for each in lines if alike(f"{line}\n", f"{each}\n")), None)
+        if found is None:
+            return False
+        lines.remove(found)
+    return not lines
+
+
 def commands(console: str) -> Iterator[tuple[str, str]]:
     """What is typed in a console, and what is printed after it."""
     for part in re.split(r"^\$ ", console, flags=re.MULTILINE)[1:]:
@@ -152,7 +194,7 @@ def commands(console: str) -> Iterator[tuple[str, str]]:
         yield command, printed
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_does_what_it_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,11 +203,12 @@ def test_a_page_does_what_it_says(
         pytest.skip(f"there is no {page.name}")
     monkeypatch.chdir(tmp_path)
     reader = Reader(page, monkeypatch)
-    for block in blocks(with_free_ports(page.read_text(encoding="utf-8"))):
-        reader.follow(block)
+    with closing(reader):
+        for block in blocks(with_free_ports(page.read_text(encoding="utf-8"))):
+            reader.follow(block)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_no_block_of_a_page_is_overlooked(page: Path) -> None:
     """Every fence belongs to a block that names its language, and no fence is indented."""
     if not page.exists():
@@ -177,7 +220,7 @@ def test_no_block_of_a_page_is_overlooked(page: Path) -> None:
 @pytest.fixture(scope="module")
 def dialects_page() -> str:
     """The page as it is published, without its links."""
-    text = (DOCS / "dialects.md").read_text(encoding="utf-8")
+    text = (DOCS / "explanation" / "dialects.md").read_text(encoding="utf-8")
     return re.sub(r"\[(`[^`]+`)\]\[[^\]]+\]", r"\1", _hooks.on_page_markdown(text))
 
 
@@ -189,7 +232,7 @@ def section(page: str, name: str) -> str:
 
 
 def test_the_dialects_page_is_filled_in(dialects_page: str) -> None:
-    assert _hooks.PLACEHOLDER not in dialects_page
+    assert "<!--" not in dialects_page
 
 
 @pytest.mark.parametrize("name", names())
@@ -234,15 +277,40 @@ def test_the_examples_in_the_hooks_hold() -> None:
     assert doctest.testmod(_hooks).failed == 0
 
 
-def test_the_command_page_has_every_option() -> None:
-    """Under its command's heading, in the table of options; subcommands under their group's."""
-    page = (DOCS / "command.md").read_text(encoding="utf-8")
+def test_the_options_page_has_every_option_with_its_help() -> None:
+    """Under the heading of its command, as published."""
+    text = (DOCS / "reference" / "options.md").read_text(encoding="utf-8")
+    page = _hooks.on_page_markdown(text)
+    app: Any = typer.main.get_command(build())
+    found = [
+        pair for name, each in app.commands.items() for pair in options(f"manners {name}", each)
+    ]
+    assert len(found) > 100
+    for words, option in found:
+        assert re.search(
+            rf"^\| `[^`]*{option}\b[^`]*` \| .+ \|$", section(page, words), re.MULTILINE
+        )
+
+
+def test_the_command_page_has_every_command() -> None:
+    """A heading for each, and a mention of each subcommand."""
+    page = (DOCS / "reference" / "command.md").read_text(encoding="utf-8")
     app: Any = typer.main.get_command(build())
     for name, command in app.commands.items():
         text = section(page, name)
-        for words, option in options(name, command):
-            assert f"`manners {words}" in text, words
-            assert f"`{option}" in text, f"{words} {option}"
+        for subcommand in getattr(command, "commands", {}):
+            assert f"`manners {name} {subcommand}" in text
+
+
+def test_a_copy_button_copies_what_is_typed() -> None:
+    """Of a console the commands, of a doctest the code; other blocks as they are."""
+    block = '<div class="language-{} highlight"><pre><code>{}</code></pre></div>'
+    console = block.format("console", "<span>$ </span>echo &quot;a&quot;\na\n<span>$ </span>ls")
+    assert 'data-copy="echo &quot;a&quot;\nls"' in _hooks.on_page_content(console)
+    doctest_block = block.format("python", "&gt;&gt;&gt; 1 &lt; 2\nTrue")
+    assert 'data-copy="1 &lt; 2"' in _hooks.on_page_content(doctest_block)
+    plain = block.format("python", "a = 1")
+    assert _hooks.on_page_content(plain) == plain
 
 
 def options(words: str, command: Any) -> Iterator[tuple[str, str]]:
