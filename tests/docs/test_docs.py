@@ -22,12 +22,15 @@ import typer
 from docs import _hooks
 from manners.cli import main
 from manners.cli.app import build
+from manners.identity import HOME_PAGE
 from manners.robots.dialects import DEFAULT, get, names
 from tests.contracts.valkey import free_port
+from tests.docs.shop import shop
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-PAGES = [*sorted(DOCS.rglob("*.md")), ROOT / "README.md"]
+README = ROOT / "README.md"
+PAGES = [*sorted(DOCS.rglob("*.md")), README]
 
 OTHERS = [name for name in names() if name != DEFAULT]
 
@@ -171,8 +174,15 @@ class Reader:
             return screen.getvalue().decode()
 
 
+_MEASURED = re.compile(
+    r"(?<=bytes, )\S+ m?s\b|(?<=ran for )[^:\n]+|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\([\d,]+ bytes\)"
+)
+"""What differs from run to run: how long it took, when it was, how large a report is."""
+
+
 def alike(expected: str, printed: str) -> bool:
-    """Whether it is the same but for "...", which stands for what differs: a time, a port."""
+    """Whether it is the same but for what was measured, and for "...", which stands for more."""
+    expected, printed = (_MEASURED.sub("(measured)", text) for text in (expected, printed))
     return doctest.OutputChecker().check_output(expected, printed, doctest.ELLIPSIS)
 
 
@@ -202,8 +212,9 @@ def test_a_page_does_what_it_says(
     if not page.exists():
         pytest.skip(f"there is no {page.name}")
     monkeypatch.chdir(tmp_path)
-    reader = Reader(page, monkeypatch)
-    with closing(reader):
+    with closing(Reader(page, monkeypatch)) as reader, shop() as proxy:
+        if page == README:
+            monkeypatch.setenv("MANNERS_PROXY", proxy)
         for block in blocks(with_free_ports(page.read_text(encoding="utf-8"))):
             reader.follow(block)
 
@@ -321,3 +332,23 @@ def options(words: str, command: Any) -> Iterator[tuple[str, str]]:
         yield from ((words, option) for option in parameter.opts if option.startswith("--"))
     for name, subcommand in getattr(command, "commands", {}).items():
         yield from options(f"{words} {name}", subcommand)
+
+
+def test_every_link_of_the_readme_leads_to_a_page() -> None:
+    """Links are whole addresses, so that they work on a package index, too."""
+    links = re.findall(r"\]\(([^)]+)\)", README.read_text(encoding="utf-8"))
+    assert links
+    for link in links:
+        path = link.removeprefix(HOME_PAGE)
+        assert path != link, f"not on the home page: {link}"
+        assert (DOCS / path).with_suffix(".md").exists(), link
+
+
+def test_every_class_of_the_readme_exists() -> None:
+    """What is added to httpx, requests, aiohttp and Scrapy."""
+    from manners.compat import aiohttp, httpx, requests, scrapy
+
+    classes = set(re.findall(r"\b(?:Polite|Manners)\w+", README.read_text(encoding="utf-8")))
+    assert len(classes) == 4
+    for name in classes:
+        assert any(hasattr(module, name) for module in (aiohttp, httpx, requests, scrapy)), name
