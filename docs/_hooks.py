@@ -100,7 +100,7 @@ def all_commands(words: str, command: Any) -> Iterator[tuple[str, Any]]:
 def command_section(words: str, command: Any) -> str:
     """One command: a heading, its help, and a table."""
     rows = [
-        [f"`{shown(parameter)}`", escaped(parameter.help or "").replace("|", "\\|")]
+        [f"`{shown(parameter)}`", escaped(parameter.help or "")]
         for parameter in command.params
         if not getattr(parameter, "hidden", False)  # an old form, which works until 1.0
     ]
@@ -115,7 +115,7 @@ def shown(parameter: Any) -> str:
         return str(parameter.metavar or parameter.name.upper())
     names = ", ".join([*parameter.opts, *parameter.secondary_opts])
     value = "" if parameter.is_flag else parameter.metavar or choices(parameter.type)
-    return f"{names} {value}".strip().replace("|", "\\|")
+    return f"{names} {value}".strip()
 
 
 def choices(kind: Any) -> str:

@@ -175,7 +175,7 @@ class Reader:
 
 
 _MEASURED = re.compile(
-    r"(?<=bytes, )\S+ m?s\b|(?<=ran for )[^:\n]+|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\([\d,]+ bytes\)"
+    r"(?<=bytes, )\S+ m?s\b|(?<=ran for )[^:\n]+|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\([\d,.]+ bytes\)"
 )
 """What differs from run to run: how long it took, when it was, how large a report is."""
 
