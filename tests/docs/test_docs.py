@@ -18,8 +18,10 @@ from typing import Any, NamedTuple
 
 import pytest
 import typer
+import yaml
 
 from docs import _hooks
+from manners import Settings
 from manners.cli import main
 from manners.cli.app import build
 from manners.identity import HOME_PAGE
@@ -99,6 +101,12 @@ class Reader:
         elif block.language == "python":
             shifted = "\n" * (block.line - 1) + block.text
             exec(compile(shifted, str(self.page), "exec"), self.names)
+        elif block.language == "toml":
+            settings = Path("settings-of-a-block.toml")
+            settings.write_text(block.text, encoding="utf-8")
+            Settings.load(settings, environment={})
+        elif block.language == "yaml":
+            assert yaml.safe_load(block.text)
         elif block.language == "console":
             for command, expected in commands(block.text):
                 self.run_command(command, expected, block)
@@ -226,6 +234,17 @@ def test_no_block_of_a_page_is_overlooked(page: Path) -> None:
         pytest.skip(f"there is no {page.name}")
     text = page.read_text(encoding="utf-8")
     assert len(re.findall(r"^[ \t]*```", text, re.MULTILINE)) == 2 * len(blocks(text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_block_hides_code_from_the_tests(page: Path) -> None:
+    """What is not run is shown as text, and is neither Python nor a command of ours."""
+    for block in blocks(page.read_text(encoding="utf-8")):
+        if block.language in {"text", "sh"} and not block.title:
+            code = re.search(r"^(\$ )?manners |^import |\bmanners\.\w+\(", block.text, re.MULTILINE)
+            assert not code, f"line {block.line}: {code}"
+        known = {"python", "console", "robots", "toml", "yaml", "html", "text", "sh", "diff"}
+        assert block.language in known, f"line {block.line}: {block.language}"
 
 
 @pytest.fixture(scope="module")
