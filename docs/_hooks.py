@@ -1,7 +1,10 @@
-"""What the site is built with besides Markdown: the generated dialects page, and doctests fenced.
+"""What the site is built with besides Markdown: generated pages, and copy buttons.
 
 The dialects page says what each dialect does differently and why. Both come from the dialects
-themselves: the values from the fields, the sources from the comments in their files.
+themselves: the values from the fields, the sources from the comments in their files. The options
+page has every command with its options, from the commands themselves.
+
+A copy button on a console copies the commands, without prompts and output; on a doctest, the code.
 """
 
 import ast
@@ -13,9 +16,11 @@ from importlib import import_module
 from itertools import groupby
 from typing import Any, NamedTuple
 
+import typer
+
+from manners.cli.app import build
 from manners.robots.dialects import DEFAULT, Dialect, describe, get, names
 
-PLACEHOLDER = "<!-- dialects -->"
 _LABELS = ("name", "summary")
 _DIALECTS = "manners.robots.dialects"
 
@@ -29,10 +34,93 @@ class Choice(NamedTuple):
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put the generated part of the dialects page where the page asks for it."""
-    if PLACEHOLDER not in markdown:
-        return markdown
-    return markdown.replace(PLACEHOLDER, dialects_page())
+    """Put generated parts where a page asks for them."""
+    for placeholder, generate in GENERATED.items():
+        if placeholder in markdown:
+            markdown = markdown.replace(placeholder, generate())
+    return markdown
+
+
+def on_page_content(content: str, **_: Any) -> str:
+    """Tell each copy button what to copy; the theme reads `data-copy`."""
+    return _BLOCK.sub(with_copy, content)
+
+
+_BLOCK = re.compile(r'<div class="language-(console|python|pycon)[^"]*">.*?</div>', re.DOTALL)
+
+
+def with_copy(block: re.Match[str]) -> str:
+    """A block of code with what is to be copied from it; one without prompts stays as it is."""
+    text = html.unescape(re.sub(r"<[^>]+>", "", block[0]))
+    typed = typed_lines(text, "$ " if block[1] == "console" else ">>> ")
+    if not typed:
+        return block[0]
+    return block[0].replace("<div ", f'<div data-copy="{html.escape(typed)}" ', 1)
+
+
+def typed_lines(text: str, prompt: str) -> str:
+    """What somebody typed in a console or a Python prompt, without prompts and output.
+
+    >>> typed_lines("$ manners check a \\\\\\n    b\\nallowed\\n$ echo $?\\n0", "$ ").splitlines()
+    ['manners check a \\\\', '    b', 'echo $?']
+    >>> typed_lines(">>> for i in a:\\n...     i\\n1", ">>> ")
+    'for i in a:\\n    i'
+    """
+    typed: list[str] = []
+    continues = False
+    for line in text.splitlines():
+        if line.startswith(prompt):
+            typed.append(line.removeprefix(prompt))
+        elif prompt == ">>> " and (line.startswith("... ") or line == "..."):
+            typed.append(line[4:])
+        elif continues:
+            typed.append(line)
+        continues = prompt == "$ " and bool(typed) and line.endswith("\\")
+    return "\n".join(typed)
+
+
+def options_page() -> str:
+    """Every command, with what it does, its arguments and its options."""
+    app: Any = typer.main.get_command(build())
+    return "\n\n".join(
+        command_section(words, command)
+        for name in sorted(app.commands)
+        for words, command in all_commands(f"manners {name}", app.commands[name])
+    )
+
+
+def all_commands(words: str, command: Any) -> Iterator[tuple[str, Any]]:
+    """A command that does something by itself, then its subcommands."""
+    if command.params or not hasattr(command, "commands"):
+        yield words, command
+    for name, subcommand in getattr(command, "commands", {}).items():
+        yield from all_commands(f"{words} {name}", subcommand)
+
+
+def command_section(words: str, command: Any) -> str:
+    """One command: a heading, its help, and a table."""
+    rows = [
+        [f"`{shown(parameter)}`", escaped(parameter.help or "")]
+        for parameter in command.params
+        if not getattr(parameter, "hidden", False)  # an old form, which works until 1.0
+    ]
+    summary = " ".join((command.help or "").partition("\n\n")[0].split())
+    table_rows = map(row, [["option", "meaning"], ["---", "---"], *rows])
+    return "\n\n".join([f"## {words}", escaped(summary), "\n".join(table_rows)])
+
+
+def shown(parameter: Any) -> str:
+    """An argument or an option as it is typed, with its value."""
+    if parameter.param_type_name == "argument":
+        return str(parameter.metavar or parameter.name.upper())
+    names = ", ".join([*parameter.opts, *parameter.secondary_opts])
+    value = "" if parameter.is_flag else parameter.metavar or choices(parameter.type)
+    return f"{names} {value}".strip()
+
+
+def choices(kind: Any) -> str:
+    """The values that an option may have, where they are few."""
+    return "|".join(getattr(kind, "choices", [])) or str(kind.name).upper()
 
 
 def dialects_page() -> str:
@@ -196,6 +284,9 @@ def fenced(docstring: str) -> str:
     """
     return re.sub(r"^>>> .*(?:\n.+)*", "```pycon\n\\g<0>\n```", docstring, flags=re.MULTILINE)
 
+
+GENERATED = {"<!-- dialects -->": dialects_page, "<!-- options -->": options_page}
+"""What stands on a page for a generated part, and what makes that part."""
 
 try:
     import griffe

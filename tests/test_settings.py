@@ -341,17 +341,23 @@ def test_settings_as_plain_values_go_through_json() -> None:
 
 def test_the_page_has_every_setting_with_its_default() -> None:
     """A row each; what has no default has a dash."""
-    page = (DOCS / "settings.md").read_text("utf-8")
+    page = (DOCS / "reference" / "settings.md").read_text("utf-8")
     for name, value in Settings().to_dict().items():
         shown = "—" if value is None else f"`{json.dumps(value)}`"
         assert f"\n| `{name}` | {shown} | " in page
-    for name in (
-        *AUDIT.names,
-        *SCAN_NAMES,
-        "excludePaths",
-        *dataclasses.asdict(HostSettings()),
-    ):
+    for name in dataclasses.asdict(HostSettings()):
         assert f"| `{name}` | " in page
+
+
+def test_the_pages_for_other_systems_have_every_name() -> None:
+    """Of the worker's variables, and of the keys of a scan.yml."""
+    worker, scanner = (
+        (DOCS / "coming-from" / name).read_text("utf-8") for name in ("worker.md", "scanner.md")
+    )
+    for name in AUDIT.names:
+        assert f"| `{name}` | " in worker
+    for name in (*SCAN_NAMES, "excludePaths"):
+        assert f"| `{name}` | " in scanner
 
 
 # Mistakes.

@@ -35,7 +35,7 @@ from tests.shared import SHARED, Case, body, cases, corpus, needs_shared
 
 HERE = Path(__file__).parent
 DIFFERENCES = tomllib.loads((HERE / "protego_differences.toml").read_text("utf-8"))["difference"]
-PAGE = HERE.parents[1] / "docs" / "dropins" / "protego.md"
+PAGE = HERE.parents[1] / "docs" / "coming-from" / "protego.md"
 
 STEPS = (
     "byte_order_mark",

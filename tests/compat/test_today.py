@@ -22,7 +22,7 @@ from tests.compat.callers import CALLERS, Caller
 from tests.compat.crawling import crawl
 from tests.faults.server import Call, Handler, Site, Visit, by_address, page
 
-DOCS = Path(__file__).parents[2] / "docs" / "dropins" / "today.md"
+DOCS = Path(__file__).parents[2] / "docs" / "coming-from" / "today.md"
 DELAY = 1.0
 RETRY = 2.0
 MANY = 6
@@ -49,7 +49,7 @@ def reached(visits: list[Visit]) -> str:
     asked = {visit.path for visit in visits}
     words = {
         (True, True): "fetches everything",
-        (True, False): "fetches what is open",
+        (True, False): "fetches what is allowed",
         (False, False): "fetches nothing",
     }
     return words["/open" in asked, "/closed" in asked]
@@ -80,7 +80,7 @@ def together(visits: list[Visit]) -> str:
     pages = [visit for visit in visits if visit.path != "/robots.txt"]
     assert len(pages) == MANY
     most = max(int(visit.headers["running"]) for visit in pages)
-    return "asks 2 at a time" if most <= 2 else "asks more than 2 at a time"
+    return "sends 2 at a time" if most <= 2 else "sends more than 2 at a time"
 
 
 # Sites.
@@ -115,7 +115,7 @@ def crowded() -> Handler:
 
 
 SITUATIONS = {
-    "robots.txt closes a path": Situation(lambda: site(CLOSED), ("/open", "/closed"), reached),
+    "robots.txt disallows a path": Situation(lambda: site(CLOSED), ("/open", "/closed"), reached),
     "there is no robots.txt (404)": Situation(
         lambda: site(page(status=404)), ("/open", "/closed"), reached
     ),
@@ -125,16 +125,16 @@ SITUATIONS = {
     "robots.txt answers 429": Situation(
         lambda: site(page(status=429)), ("/open", "/closed"), reached
     ),
-    "robots.txt has other rules when its time is over": Situation(
+    "robots.txt has new rules when it has expired": Situation(
         lambda: site(in_turn(OPEN, CLOSED), first=slow(1.5)), LATER, reached, settings=SHORT
     ),
-    "robots.txt answers 503 when its time is over": Situation(
+    "robots.txt answers 503 when it has expired": Situation(
         lambda: site(in_turn(CLOSED, page(status=503)), first=slow(1.5)),
         LATER,
         reached,
         settings=SHORT,
     ),
-    "a redirect leads to a closed path": Situation(
+    "a redirect leads to a disallowed path": Situation(
         lambda: site(CLOSED, go=to("/hop"), hop=to("/closed")), ("/go",), followed
     ),
     "robots.txt has a Crawl-delay": Situation(
@@ -143,7 +143,7 @@ SITUATIONS = {
     "a page answers 503 with Retry-After": Situation(
         busy, ("/busy0", "/a", "/busy1", "/b"), left_alone
     ),
-    "many pages of a host are wanted at once": Situation(
+    "many pages of a host are requested at once": Situation(
         crowded, [f"/page?{n}" for n in range(MANY)], together, at_once=True
     ),
 }

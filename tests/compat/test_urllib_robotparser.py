@@ -39,7 +39,7 @@ from tests.shared import Case, body, cases, needs_shared
 
 RFC9309 = get("rfc9309")
 StandardParser = urllib.robotparser.RobotFileParser
-PAGE = (Path(__file__).resolve().parents[2] / "docs/dropins/urllib.md").read_text("utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs/coming-from/urllib.md").read_text("utf-8")
 DIFFERENCES = tomllib.loads(Path(__file__).with_name("urllib_differences.toml").read_text("utf-8"))[
     "difference"
 ]

@@ -5,10 +5,12 @@ import inspect
 import io
 import re
 import shlex
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import closing, redirect_stderr, redirect_stdout, suppress
 from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
@@ -16,16 +18,21 @@ from typing import Any, NamedTuple
 
 import pytest
 import typer
+import yaml
 
 from docs import _hooks
+from manners import Settings
 from manners.cli import main
 from manners.cli.app import build
+from manners.identity import HOME_PAGE
 from manners.robots.dialects import DEFAULT, get, names
 from tests.contracts.valkey import free_port
+from tests.docs.shop import shop
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-PAGES = [*sorted(DOCS.rglob("*.md")), ROOT / "README.md"]
+README = ROOT / "README.md"
+PAGES = [*sorted(DOCS.rglob("*.md")), README]
 
 OTHERS = [name for name in names() if name != DEFAULT]
 
@@ -71,15 +78,35 @@ class Reader:
         self.monkeypatch = monkeypatch
         self.names: dict[str, Any] = {"__name__": "__main__"}
         self.code = 0
+        self.servers: list[subprocess.Popen[bytes]] = []
+        monkeypatch.syspath_prepend(Path.cwd())  # a page may import what it has written
+        self.modules = set(sys.modules)
+
+    def close(self) -> None:
+        """Stop what was left running in other terminals, and forget the modules of the page."""
+        for server in self.servers:
+            server.kill()
+            server.wait()
+        here = str(Path.cwd())
+        for name in set(sys.modules) - self.modules:
+            if (getattr(sys.modules[name], "__file__", None) or "").startswith(here):
+                del sys.modules[name]
 
     def follow(self, block: Block) -> None:
         if block.title:
+            Path(block.title).parent.mkdir(parents=True, exist_ok=True)
             Path(block.title).write_text(block.text, encoding="utf-8")
         elif block.language == "python" and ">>>" in block.text:
             self.run_doctest(block)
         elif block.language == "python":
             shifted = "\n" * (block.line - 1) + block.text
             exec(compile(shifted, str(self.page), "exec"), self.names)
+        elif block.language == "toml":
+            settings = Path("settings-of-a-block.toml")
+            settings.write_text(block.text, encoding="utf-8")
+            Settings.load(settings, environment={})
+        elif block.language == "yaml":
+            assert yaml.safe_load(block.text)
         elif block.language == "console":
             for command, expected in commands(block.text):
                 self.run_command(command, expected, block)
@@ -96,23 +123,33 @@ class Reader:
     def run_command(self, command: str, expected: str, block: Block) -> None:
         if command == "echo $?":
             printed = f"{self.code}\n"
+        elif command.startswith("python -m http.server "):
+            self.serve(shlex.split(command))
+            return
         elif command.startswith("manners "):
             printed = self.run_manners(shlex.split(command)[1:])
         elif command.startswith(("python ", "pytest")):
             printed = self.run_python(shlex.split(command))
         else:  # an installation, for example
             return
-        # "..." stands for what differs from run to run: the time it took, a port.
-        check = doctest.OutputChecker().check_output
-        same = check(expected, printed, doctest.ELLIPSIS)
+        same = alike(expected, printed)
         if not same and command.startswith(("manners get", "manners crawl")):
             # Pages are shown as they come: on a busy machine that may be in another order.
-            expected, printed = (
-                "".join(sorted(text.splitlines(True))) for text in (expected, printed)
-            )
-            same = check(expected, printed, doctest.ELLIPSIS)
+            same = alike_in_any_order(expected, printed)
         place = f"{self.page.name}, block on line {block.line}: $ {command}"
         assert same, f"{place}\n--- expected\n{expected}--- printed\n{printed}"
+
+    def serve(self, words: list[str]) -> None:
+        """Leave a server running in another terminal, once it answers."""
+        server = subprocess.Popen(
+            [sys.executable, *words[1:]], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        self.servers.append(server)
+        while server.poll() is None:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", int(words[3]))):
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"it ended with {server.returncode}: {words}")
 
     def run_python(self, words: list[str]) -> str:
         arguments = words[1:] if words[0] == "python" else ["-m", *words]
@@ -145,6 +182,29 @@ class Reader:
             return screen.getvalue().decode()
 
 
+_MEASURED = re.compile(
+    r"(?<=bytes, )\S+ m?s\b|(?<=ran for )[^:\n]+|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|\([\d,.]+ bytes\)"
+)
+"""What differs from run to run: how long it took, when it was, how large a report is."""
+
+
+def alike(expected: str, printed: str) -> bool:
+    """Whether it is the same but for what was measured, and for "...", which stands for more."""
+    expected, printed = (_MEASURED.sub("(measured)", text) for text in (expected, printed))
+    return doctest.OutputChecker().check_output(expected, printed, doctest.ELLIPSIS)
+
+
+def alike_in_any_order(expected: str, printed: str) -> bool:
+    """Whether each line stands in the other text, too, and as often."""
+    lines = printed.splitlines()
+    for line in sorted(expected.splitlines(), key=lambda line: "..." in line):
+        found = next((each for each in lines if alike(f"{line}\n", f"{each}\n")), None)
+        if found is None:
+            return False
+        lines.remove(found)
+    return not lines
+
+
 def commands(console: str) -> Iterator[tuple[str, str]]:
     """What is typed in a console, and what is printed after it."""
     for part in re.split(r"^\$ ", console, flags=re.MULTILINE)[1:]:
@@ -152,7 +212,7 @@ def commands(console: str) -> Iterator[tuple[str, str]]:
         yield command, printed
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_does_what_it_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,12 +220,14 @@ def test_a_page_does_what_it_says(
     if not page.exists():
         pytest.skip(f"there is no {page.name}")
     monkeypatch.chdir(tmp_path)
-    reader = Reader(page, monkeypatch)
-    for block in blocks(with_free_ports(page.read_text(encoding="utf-8"))):
-        reader.follow(block)
+    with closing(Reader(page, monkeypatch)) as reader, shop() as proxy:
+        if page == README:
+            monkeypatch.setenv("MANNERS_PROXY", proxy)
+        for block in blocks(with_free_ports(page.read_text(encoding="utf-8"))):
+            reader.follow(block)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_no_block_of_a_page_is_overlooked(page: Path) -> None:
     """Every fence belongs to a block that names its language, and no fence is indented."""
     if not page.exists():
@@ -174,10 +236,21 @@ def test_no_block_of_a_page_is_overlooked(page: Path) -> None:
     assert len(re.findall(r"^[ \t]*```", text, re.MULTILINE)) == 2 * len(blocks(text))
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_block_hides_code_from_the_tests(page: Path) -> None:
+    """What is not run is shown as text, and is neither Python nor a command of ours."""
+    for block in blocks(page.read_text(encoding="utf-8")):
+        if block.language in {"text", "sh"} and not block.title:
+            code = re.search(r"^(\$ )?manners |^import |\bmanners\.\w+\(", block.text, re.MULTILINE)
+            assert not code, f"line {block.line}: {code}"
+        known = {"python", "console", "robots", "toml", "yaml", "html", "text", "sh", "diff"}
+        assert block.language in known, f"line {block.line}: {block.language}"
+
+
 @pytest.fixture(scope="module")
 def dialects_page() -> str:
     """The page as it is published, without its links."""
-    text = (DOCS / "dialects.md").read_text(encoding="utf-8")
+    text = (DOCS / "explanation" / "dialects.md").read_text(encoding="utf-8")
     return re.sub(r"\[(`[^`]+`)\]\[[^\]]+\]", r"\1", _hooks.on_page_markdown(text))
 
 
@@ -189,7 +262,7 @@ def section(page: str, name: str) -> str:
 
 
 def test_the_dialects_page_is_filled_in(dialects_page: str) -> None:
-    assert _hooks.PLACEHOLDER not in dialects_page
+    assert "<!--" not in dialects_page
 
 
 @pytest.mark.parametrize("name", names())
@@ -234,15 +307,40 @@ def test_the_examples_in_the_hooks_hold() -> None:
     assert doctest.testmod(_hooks).failed == 0
 
 
-def test_the_command_page_has_every_option() -> None:
-    """Under its command's heading, in the table of options; subcommands under their group's."""
-    page = (DOCS / "command.md").read_text(encoding="utf-8")
+def test_the_options_page_has_every_option_with_its_help() -> None:
+    """Under the heading of its command, as published."""
+    text = (DOCS / "reference" / "options.md").read_text(encoding="utf-8")
+    page = _hooks.on_page_markdown(text)
+    app: Any = typer.main.get_command(build())
+    found = [
+        pair for name, each in app.commands.items() for pair in options(f"manners {name}", each)
+    ]
+    assert len(found) > 100
+    for words, option in found:
+        assert re.search(
+            rf"^\| `[^`]*{option}\b[^`]*` \| .+ \|$", section(page, words), re.MULTILINE
+        )
+
+
+def test_the_command_page_has_every_command() -> None:
+    """A heading for each, and a mention of each subcommand."""
+    page = (DOCS / "reference" / "command.md").read_text(encoding="utf-8")
     app: Any = typer.main.get_command(build())
     for name, command in app.commands.items():
         text = section(page, name)
-        for words, option in options(name, command):
-            assert f"`manners {words}" in text, words
-            assert f"`{option}" in text, f"{words} {option}"
+        for subcommand in getattr(command, "commands", {}):
+            assert f"`manners {name} {subcommand}" in text
+
+
+def test_a_copy_button_copies_what_is_typed() -> None:
+    """Of a console the commands, of a doctest the code; other blocks as they are."""
+    block = '<div class="language-{} highlight"><pre><code>{}</code></pre></div>'
+    console = block.format("console", "<span>$ </span>echo &quot;a&quot;\na\n<span>$ </span>ls")
+    assert 'data-copy="echo &quot;a&quot;\nls"' in _hooks.on_page_content(console)
+    doctest_block = block.format("python", "&gt;&gt;&gt; 1 &lt; 2\nTrue")
+    assert 'data-copy="1 &lt; 2"' in _hooks.on_page_content(doctest_block)
+    plain = block.format("python", "a = 1")
+    assert _hooks.on_page_content(plain) == plain
 
 
 def options(words: str, command: Any) -> Iterator[tuple[str, str]]:
@@ -253,3 +351,23 @@ def options(words: str, command: Any) -> Iterator[tuple[str, str]]:
         yield from ((words, option) for option in parameter.opts if option.startswith("--"))
     for name, subcommand in getattr(command, "commands", {}).items():
         yield from options(f"{words} {name}", subcommand)
+
+
+def test_every_link_of_the_readme_leads_to_a_page() -> None:
+    """Links are whole addresses, so that they work on a package index, too."""
+    links = re.findall(r"\]\(([^)]+)\)", README.read_text(encoding="utf-8"))
+    assert links
+    for link in links:
+        path = link.removeprefix(HOME_PAGE)
+        assert path != link, f"not on the home page: {link}"
+        assert (DOCS / path).with_suffix(".md").exists(), link
+
+
+def test_every_class_of_the_readme_exists() -> None:
+    """What is added to httpx, requests, aiohttp and Scrapy."""
+    from manners.compat import aiohttp, httpx, requests, scrapy
+
+    classes = set(re.findall(r"\b(?:Polite|Manners)\w+", README.read_text(encoding="utf-8")))
+    assert len(classes) == 4
+    for name in classes:
+        assert any(hasattr(module, name) for module in (aiohttp, httpx, requests, scrapy)), name

@@ -24,7 +24,7 @@ from tests.client.asking import blocking, in_turn, rules, settings, site, to
 from tests.compat.callers import Caller
 from tests.compat.test_arrow import both_ways, way  # noqa: F401 (a fixture)
 from tests.compat.test_clients import Make, every_caller, exchange
-from tests.docs.test_docs import DOCS, section
+from tests.docs.test_docs import DOCS
 from tests.faults.server import Call, Site, by_address, by_path, in_thread, page
 from tests.net.exchanges import certified
 from tests.test_logs import _as_imported  # noqa: F401 (loggers as the package makes them)
@@ -336,7 +336,7 @@ def reference(path: str) -> Any:
 
 def test_every_name_of_the_reference_exists() -> None:
     """Those that can be imported from `manners`, and those of each module."""
-    text = (DOCS / "reference.md").read_text(encoding="utf-8")
+    text = (DOCS / "reference" / "api.md").read_text(encoding="utf-8")
     said = next(part for part in text.split("\n\n") if part.startswith("These names can be"))
     named = set(re.findall(r"`(\w+)`", said)) - {"manners"}
     assert named == {name for name in manners.__all__ if name != "__version__"}
@@ -348,29 +348,28 @@ def test_every_name_of_the_reference_exists() -> None:
             assert has, f"{found[1]}.{name}"
 
 
-def test_where_to_go_on_has_every_page() -> None:
-    """The last section of the first page leaves none out."""
-    text = section((DOCS / "index.md").read_text(encoding="utf-8"), "Where to go on")
-    linked = set(re.findall(r"\]\(([\w/]+\.md)\)", text))
-    pages = {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")} - {"index.md"}
-    assert linked == pages
+def test_the_navigation_has_every_page() -> None:
+    """Each once; what is not there is not found."""
+    text = (DOCS.parent / "mkdocs.yml").read_text(encoding="utf-8")
+    listed = re.findall(r": ([\w/-]+\.md)$", text, re.MULTILINE)
+    assert sorted(listed) == sorted(str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md"))
 
 
 def test_the_reasons_that_settings_give_are_documented() -> None:
     """`excluded` and `not-respected` are given by something."""
-    text = (DOCS / "engine.md").read_text(encoding="utf-8")
+    text = (DOCS / "explanation" / "engine.md").read_text(encoding="utf-8")
     assert "nothing gives" not in text
     assert "settings.md#exclusions-and-inclusions) add `excluded`" in text
 
 
 def test_the_pages_agree_on_politeness_with_resume() -> None:
     """A resumed crawl goes on with the same server; `tests/cli/test_crawl.py` shows it."""
-    assert "said again with `--resume`" not in (DOCS / "command.md").read_text(encoding="utf-8")
+    assert "said again with `--resume`" not in (DOCS / "how-to" / "crawl.md").read_text("utf-8")
 
 
 def test_the_slot_timeout_is_documented_with_its_host() -> None:
     """As it is raised."""
-    text = (DOCS / "politeness.md").read_text(encoding="utf-8")
+    text = (DOCS / "explanation" / "politeness.md").read_text(encoding="utf-8")
     assert f"SlotTimeout: {SlotTimeout('example.com')}`" in text
 
 
