@@ -366,7 +366,7 @@ def test_minutes_are_a_limit(run: Run, site: Site) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "no start URL: pass one, or `manners crawl resume`"),
+        ([], "no start URL: pass one, or --urls FILE; or `manners crawl resume`"),
         (["resume", "--store", "none.db"], "none.db"),
         (["ftp://example.com/"], "not an http or https URL"),
         (["nonsense"], "'nonsense'"),

@@ -214,6 +214,7 @@ class Crawl:
             clock=plan.clock,
             http=plan.http,
         )
+        client.limit_logins(state.login_hosts)
         self._run = CrawlRun(
             plan, state, frontier, judge, client, results=self._results, ending=self._ending
         )

@@ -49,6 +49,8 @@ class CrawlState:
         self.pages: Counter[str] = Counter()
         """How many pages are queued, leased, done, failed and blocked."""
         self.budget = budget
+        self.login_hosts: set[str] = set()
+        """Hosts of URLs that the user named; a site may redirect to others."""
 
     def lease(self, urls: Sequence[LeasedUrl]) -> None:
         """Count URLs that were leased."""
@@ -85,6 +87,7 @@ def open_frontier(
     else:
         state.number = crawls.begin(store, plan.starts, settings.changed(), now=plan.clock())
     stack.enter_context(store.lock("crawl", state.number, _LOCK_TIMEOUT))
+    state.login_hosts = {host(url) for url in plan.starts}
     judge = Judge(settings, map(host, plan.starts) if settings.same_domain else None)
     frontier = Frontier(
         store,
@@ -97,6 +100,7 @@ def open_frontier(
     if plan.is_resumed:
         frontier.resume(settings.changed())
         state.is_cut = frontier.is_cut
+        state.login_hosts.update(map(host, frontier.starts(given=True)))
         for url in frontier.starts():
             judge.join(host(url))
         for url in frontier.followed():

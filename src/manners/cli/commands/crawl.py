@@ -7,7 +7,16 @@ from typer.core import TyperGroup
 
 from manners._text import cut, printable
 from manners.cli import inputs, render
-from manners.cli.options import LOGS, PAGES, JsonOption, Options, OutputOption, takes
+from manners.cli.options import (
+    LOGS,
+    PAGES,
+    JsonOption,
+    Options,
+    OutputOption,
+    UrlsColumnOption,
+    UrlsOption,
+    takes,
+)
 from manners.settings.fields import flag_of
 from manners.urls import page_url, with_scheme
 
@@ -16,7 +25,7 @@ if TYPE_CHECKING:
 
 _SETTINGS = (
     *("max_pages", "max_minutes", "max_depth", "source", "same_domain", "include", "exclude"),
-    *(*PAGES, "politeness", "redact_query", *LOGS),
+    *(*PAGES, "redact_query", *LOGS),
 )
 _STATE = ("store", *LOGS)
 """The settings of subcommands that read a store."""
@@ -66,6 +75,8 @@ def start(
     new: _NewOption = False,
     dry_run: _DryRunOption = False,
     output: OutputOption = None,
+    urls_from: UrlsOption = None,
+    urls_column: UrlsColumnOption = None,
     resumes: Annotated[bool, typer.Option("--resume", hidden=True)] = False,
     number: Annotated[int | None, typer.Option("--crawl", hidden=True, min=1)] = None,
     *,
@@ -89,14 +100,16 @@ def start(
         return _resume(number, urls or [], options, output, json)
     if number is not None:
         raise inputs.Unusable("--crawl needs a subcommand: crawl resume N, or crawl status N")
-    if not urls:
-        raise inputs.Unusable("no start URL: pass one, or `manners crawl resume`")
+    if not urls and urls_from is None:
+        raise inputs.Unusable("no start URL: pass one, or --urls FILE; or `manners crawl resume`")
     from manners.cli import planning
     from manners.cli.crawling import run_crawl
 
     settings = options.load()
     settings = settings.but(store=settings.store or inputs.STORE)
-    starts = [page_url(with_scheme(url)) for url in urls]
+    starts = [page_url(url) for url in inputs.UrlList.of(urls, urls_from, urls_column).read()]
+    if not starts:
+        raise inputs.Unusable(f"there is no URL in {urls_from!r}")
     if dry_run:
         return planning.dry_run(starts, settings, json)
     if not new:

@@ -1,6 +1,5 @@
 """`manners get`: fetch pages, politely."""
 
-import re
 import shlex
 import sys
 import time
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from manners._text import count, cut, duration, printable
+from manners._text import count, duration, printable
 from manners.cli import UNDECIDED, inputs, render
 from manners.cli.options import (
     LOGS,
@@ -21,6 +20,7 @@ from manners.cli.options import (
     Options,
     OutputOption,
     UrlsArgument,
+    UrlsColumnOption,
     UrlsOption,
     takes,
 )
@@ -39,15 +39,9 @@ _KINDS = ("fetched", "allowed", "blocked", "failed", "deferred")
 """What a URL can count as, in the order of the summary."""
 _REASONS = 20
 """How many reasons the summary lists."""
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
-_RESERVED_HEADERS = {
-    *("accept-encoding", "connection", "content-length", "expect", "host", "te", "trailer"),
-    *("transfer-encoding", "upgrade", "user-agent"),
-}
-"""Headers that users cannot set: verdict, identity and decompression depend on them."""
 
 
-@takes(*PAGES, "politeness", "redact_query", *LOGS)
+@takes(*PAGES, "redact_query", *LOGS)
 def command(
     urls: UrlsArgument = None,
     output: OutputOption = None,
@@ -57,13 +51,8 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be fetched; fetch no page.")
     ] = False,
-    header: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--header", metavar="'NAME: VALUE'", help="A header for page requests; repeatable."
-        ),
-    ] = None,
     urls_from: UrlsOption = None,
+    urls_column: UrlsColumnOption = None,
     no_evidence: Annotated[
         bool, typer.Option("--no-evidence", help="Keep no evidence of the decisions.")
     ] = False,
@@ -82,16 +71,15 @@ def command(
         raise inputs.Unusable("--resume needs -o DIR: it skips the pages that are saved there")
     if no_evidence and "store" in options.values:
         raise inputs.Unusable("--store and --no-evidence contradict each other")
-    given = urls or ([] if urls_from is not None else ["-"])
-    wanted, headers = inputs.all_urls(given, urls_from), _headers(header or [])
+    listed = inputs.UrlList.of(urls, urls_from, urls_column)
+    wanted = listed.read()
     settings = options.load()
     job = _Job(
-        headers=headers,
         folder=output if resume or not dry_run else None,
         resumes=resume,
         is_dry_run=dry_run,
         as_json=json,
-        is_one=len(given) == 1 and given != ["-"] and urls_from is None,
+        is_one=listed.is_one,
         hint=_resume_hint(urls or [], urls_from, output),
     )
     place = None if no_evidence or dry_run else settings.store or inputs.STORE
@@ -101,7 +89,6 @@ def command(
 class _Job(NamedTuple):
     """What to do with the URLs."""
 
-    headers: dict[str, str]
     folder: Path | None
     """Where pages are saved."""
     resumes: bool
@@ -131,7 +118,7 @@ def _run(urls: Iterator[str], settings: "Settings", job: _Job) -> int:
     report = _Report()
 
     async def fetch(url: str) -> "Page | Verdict":
-        return await (client.check(url) if job.is_dry_run else client.get(url, job.headers))
+        return await (client.check(url) if job.is_dry_run else client.get(url))
 
     try:
         if job.resumes and folder is not None:
@@ -244,19 +231,6 @@ def _resume_hint(urls: list[str], urls_from: str | None, output: Path | None) ->
 def _evidence_line(place: str) -> str:
     option = inputs.store_option(place)
     return printable(f"evidence: {place}; check it with: manners evidence verify{option}")
-
-
-def _headers(written: list[str]) -> dict[str, str]:
-    headers = {}
-    for line in written:
-        name, colon, value = line.partition(":")
-        if not colon or not _TOKEN(name) or not value.isprintable():
-            raise inputs.Unusable(f"--header is 'Name: value', not {cut(line, 200)!r}")
-        if name.lower() in _RESERVED_HEADERS:
-            hint = ": there is --user-agent" if name.lower() == "user-agent" else ""
-            raise inputs.Unusable(f"--header cannot set {name}{hint}")
-        headers[name] = value.strip()
-    return headers
 
 
 class _Result:
