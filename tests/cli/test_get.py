@@ -131,7 +131,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {
         re.sub(r"-[0-9a-f]{12}(?=\.|$)", "", str(path.relative_to(folder))): path.read_bytes()
         for path in folder.rglob("*")
-        if path.is_file() and path.name != "pages.jsonl"
+        if path.is_file() and path.name != "manifest.jsonl"
     }
 
 
@@ -545,6 +545,7 @@ URLS = [
     "http://.../x",
     "http://con/x",
     "http://aux.example/x",
+    "http://manifest.jsonl/x",
     "http://COM1:80/x",
     "http://[::1]:8080/x",
     "http://~/x",
@@ -651,7 +652,7 @@ def test_a_full_disk_leaves_nothing_half_written(site: Site, tmp_path: Path) -> 
     assert b"File too large" in ran.stderr
     assert {path.name for path in (tmp_path / "pages").rglob("*") if path.is_file()} == {
         file_of(urls[0]).name,
-        "pages.jsonl",
+        "manifest.jsonl",
     }
 
 
