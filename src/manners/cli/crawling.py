@@ -39,7 +39,7 @@ def run_crawl(
 
     crawl = Crawl(starts, settings, resume=resume, keep=keep if folder else None)
     watch, progress, warnings = watching.Watch(crawl), render.Progress(), inputs.Warnings()
-    with folder or nullcontext(), _interruptible(crawl), watch.live() if is_live else nullcontext():
+    with folder or nullcontext(), interruptible(crawl), watch.live() if is_live else nullcontext():
         for page in crawl:
             line = watch.add(page)
             if page.state == "blocked":
@@ -91,7 +91,7 @@ def _exit_code(status: "Status", crawl: "Crawl") -> int:
 
 
 @contextmanager
-def _interruptible(crawl: "Crawl") -> Iterator[None]:
+def interruptible(crawl: "Crawl") -> Iterator[None]:
     """Ctrl-C or SIGTERM stops the crawl gracefully; a second one aborts it.
 
     A signal that is ignored stays ignored: `nohup`, and scripts with `&`, rely on it.

@@ -118,6 +118,14 @@ class UrlList(NamedTuple):
         return "-" in (*self.given, self.source)
 
     @property
+    def is_file(self) -> bool:
+        """Whether URLs come from a file that can be read again."""
+        is_named = self.source not in (None, "-") and "-" not in self.given
+        return is_named and (
+            Path(self.source or "").is_file() or not Path(self.source or "").exists()
+        )
+
+    @property
     def is_one(self) -> bool:
         """Whether one URL was given, as an argument."""
         return len(self.given) == 1 and self.source is None and not self.reads_input

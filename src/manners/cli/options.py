@@ -100,14 +100,24 @@ class Options(NamedTuple):
     config: str | None
     values: dict[str, Any]
 
-    def load(self, stored: Mapping[str, Any] | None = None) -> "Settings":
-        """The settings in force; logs are set up by them. Options win over stored settings."""
+    def load(
+        self, stored: Mapping[str, Any] | None = None, defaults: Mapping[str, Any] | None = None
+    ) -> "Settings":
+        """The settings in force; logs are set up by them. Options win over stored settings.
+
+        `defaults` count instead of the settings' own.
+        """
         from manners import logs
         from manners.settings import load
 
         # A resumed crawl loads settings a second time, and has had the warnings.
         tell = warn if stored is None else _ignore
-        settings = load(self.config, options={**(stored or {}), **self.values}, warn=tell).settings
+        given = {**(stored or {}), **self.values}
+        settings, sources = load(self.config, options=given, warn=tell)
+        unset = {
+            name: value for name, value in (defaults or {}).items() if sources[name] == "default"
+        }
+        settings = settings.but(**unset) if unset else settings
         logs.configure(settings.log_level, settings.log_format, settings.log_matches)
         return settings
 

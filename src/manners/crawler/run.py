@@ -108,7 +108,9 @@ class CrawlRun:
         self._state, self._frontier, self._client = state, frontier, client
         self._results, self._ending, self._clock = results, ending, plan.clock
         settings = client.settings
-        self._worker = Worker(client, judge, self._add, draw=plan.draw, clock=plan.clock)
+        self._worker = Worker(
+            client, judge, self._add, draw=plan.draw, clock=plan.clock, is_list=state.is_list
+        )
         self._scheduler: Scheduler[LeasedUrl] = Scheduler(
             self._pace, settings.slots_of, settings.connections
         )
@@ -127,6 +129,11 @@ class CrawlRun:
                 await self._resume()
             starts = [FoundUrl(url, "start", "", 0, 1.0) for url in plan.starts]
             self._apply(await self._frontier.add(starts))
+            while plan.listed is not None and not self._ending.reason:
+                if not (batch := await asyncio.to_thread(plan.next_listed)):
+                    break
+                listed = [FoundUrl(url, "start", "", 0, 1.0) for url in batch]
+                self._apply(await self._frontier.add(listed))
             self._state.budget.run(self._clock())
             self.look()
             await self._ending.wait()

@@ -44,7 +44,8 @@ class Worker:
     """Fetches URLs with a client that follows no redirect: where one leads to is a URL, too.
 
     `draw` is random, from 0 to 1. `add` adds URLs to the frontier: what a large page leads to is
-    added in slices before the page is finished.
+    added in slices before the page is finished. For a list of URLs, nothing is followed, and the
+    client follows redirects.
     """
 
     def __init__(
@@ -55,8 +56,10 @@ class Worker:
         *,
         draw: Callable[[], float],
         clock: Callable[[], float],
+        is_list: bool = False,
     ) -> None:
         self._client, self._judge, self._add = client, judge, add
+        self._is_list = is_list
         self._draw, self._clock, self._settings = draw, clock, client.settings
         self.turns = Turns()
         """Who reads a large page next."""
@@ -67,10 +70,11 @@ class Worker:
         """Fetch a URL; what came of it, and where it leads to."""
         if url.kind == "sitemap":
             return await self._sitemap(url)
-        found = await self._sitemaps_of(url.url) if url.source == "start" else []
-        if url.source == "start" and self._settings.source == "sitemap":
+        is_start = url.source == "start" and not self._is_list
+        found = await self._sitemaps_of(url.url) if is_start else []
+        if is_start and self._settings.source == "sitemap":
             return await self._unfetched_start(url, found)
-        page = await self._client.get(url.url, must_include=url.source != "start")
+        page = await self._client.get(url.url, must_include=not is_start)
         if not is_heavy(page.body):
             return await self._result(url, page, *self._read(page), found)
         async with self.turns.turn(url.host, len(page.body)):
@@ -109,7 +113,7 @@ class Worker:
         if target is not None:
             return self._redirected(url, crawled, target, found)
         targets: Sequence[str] = ()
-        if page.ok and self._settings.source != "sitemap":
+        if page.ok and not self._is_list and self._settings.source != "sitemap":
             more, targets = await self._follow(url, page, links)
             found = [*found, *more]
         pace = self._client.pace_of(url.host)
@@ -164,6 +168,8 @@ class Worker:
 
     def _redirect(self, url: LeasedUrl, page: Page) -> tuple[FoundUrl | None, str]:
         """Where a page redirects to, or what is wrong with that; neither for any other page."""
+        if self._is_list:  # the client has followed it, as far as it could
+            return None, page.cause if page.status is not None else ""
         location = page.headers.get("location", "").strip()
         if not location or not 300 <= (page.status or 0) < 400:
             return None, ""

@@ -217,11 +217,11 @@ class Fields:
     page_max_redirects: Redirects = 10
 
     # How much.
-    max_pages: Annotated[Count, Option("N", "Stop after this many pages (default 200).", WHAT)] = (
+    max_pages: Annotated[Count, Option("N", "Stop after this many pages (a crawl: 200).", WHAT)] = (
         200
     )
     max_minutes: Annotated[
-        Minutes, Option("N", "Stop after this many minutes (default 60).", WHAT)
+        Minutes, Option("N", "Stop after this many minutes (a crawl: 60).", WHAT)
     ] = 60.0
     budget_warning: Fraction = 0.8
     """The used fraction of either budget at which there is a warning."""

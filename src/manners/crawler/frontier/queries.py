@@ -79,12 +79,16 @@ def _values(columns: Sequence[str]) -> str:
 
 
 def insert_crawl(
-    connection: Connection, start: str, now: float, settings: Mapping[str, Any] | None = None
+    connection: Connection,
+    start: str,
+    now: float,
+    settings: Mapping[str, Any] | None = None,
+    command: str = "crawl",
 ) -> int:
     """Add a crawl, or a discovery, which has no settings; returns its number."""
     row: dict[str, Any] = {"start": start, "at": int(now * 1000)}
     if settings is not None:
-        row |= {"command": "crawl", "settings": json.dumps(settings)}
+        row |= {"command": command, "settings": json.dumps(settings)}
     inserted = connection.execute(insert(crawls).values(row))
     return int((inserted.inserted_primary_key or (0,))[0])
 
