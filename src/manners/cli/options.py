@@ -28,8 +28,9 @@ _FETCHING = ("dialect", "profile", "like", "allow_private", "user_agent", "cache
 RETRIEVAL = (*_FETCHING, "total_timeout")
 """The settings of commands that retrieve robots.txt only."""
 PAGES = (
-    *("min_delay", "concurrency", "politeness", "agent", *_FETCHING, "headers", "cookie_file"),
-    *("proxy", "page_total_timeout", "store"),
+    *("min_delay", "concurrency", "politeness", "agent", "user_agent", "headers", "cookie_file"),
+    *("proxy", "allow_private", "page_total_timeout", "dialect", "profile", "like"),
+    *("store", "cache"),
 )
 """The settings of commands that fetch pages."""
 LOGS = ("log_level", "log_format", "log_matches")

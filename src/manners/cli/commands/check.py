@@ -23,6 +23,7 @@ from manners.robots.agents import WILDCARD
 from manners.robots.dialects import DEFAULT
 from manners.robots.policy import Policy
 from manners.robots.verdict import Verdict
+from manners.settings.fields import ROBOTS
 
 if TYPE_CHECKING:
     from manners.cache.robots import AsyncRobotsCache
@@ -39,7 +40,10 @@ def command(
     agent: Annotated[
         list[str] | None,
         typer.Option(
-            "--agent", metavar="NAME", help="The agent to check for (default *); repeatable."
+            "--agent",
+            metavar="NAME",
+            help="The agent to check for (default *); repeatable.",
+            rich_help_panel=ROBOTS,
         ),
     ] = None,
     urls_from: UrlsOption = None,

@@ -17,7 +17,7 @@ from manners.cli.options import (
     UrlsOption,
     takes,
 )
-from manners.settings.fields import flag_of
+from manners.settings.fields import WHAT, flag_of
 from manners.urls import page_url, with_scheme
 
 if TYPE_CHECKING:
@@ -31,8 +31,11 @@ _STATE = ("store", *LOGS)
 """The settings of subcommands that read a store."""
 
 
+_SUBCOMMANDS = ("resume", "status", "list")
+
+
 def _subcommands(incomplete: str) -> list[str]:
-    return [name for name in ("resume", "status", "list") if name.startswith(incomplete)]
+    return [name for name in _SUBCOMMANDS if name.startswith(incomplete)]
 
 
 _StartArgument = Annotated[
@@ -44,10 +47,14 @@ _StartArgument = Annotated[
     ),
 ]
 _NewOption = Annotated[
-    bool, typer.Option("--new", help="Start a new crawl even if the last one is unfinished.")
+    bool,
+    typer.Option(
+        "--new", help="Begin anew, even if the last crawl is unfinished.", rich_help_panel=WHAT
+    ),
 ]
 _DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Show what would be done; fetch no page.")
+    bool,
+    typer.Option("--dry-run", help="Show what would be done; fetch no page.", rich_help_panel=WHAT),
 ]
 
 
@@ -102,6 +109,7 @@ def start(
         raise inputs.Unusable("--crawl needs a subcommand: crawl resume N, or crawl status N")
     if not urls and urls_from is None:
         raise inputs.Unusable("no start URL: pass one, or --urls FILE; or `manners crawl resume`")
+    _refuse_misspelt(urls or [])
     from manners.cli import planning
     from manners.cli.crawling import run_crawl
 
@@ -115,6 +123,15 @@ def start(
     if not new:
         planning.refuse_if_unfinished(settings)
     return run_crawl(starts, settings, False, output, json)
+
+
+def _refuse_misspelt(urls: list[str]) -> None:
+    """Raise for a word that looks like the name of a subcommand, and not like a URL."""
+    from difflib import get_close_matches  # few need it
+
+    near = get_close_matches(urls[0], _SUBCOMMANDS, 1) if urls and urls[0].isalpha() else []
+    if near:
+        raise inputs.Unusable(f"{urls[0]!r} is not a URL; did you mean `crawl {near[0]}`?")
 
 
 @command.command("resume")
