@@ -60,7 +60,7 @@ def test_few_options_need_no_headings(run: Run) -> None:
     ("words", "suggestion"),
     [
         ("get --outptu x", "No such option: --outptu. Did you mean --output?"),
-        ("crawl --dely 3 https://a.example/", "Did you mean --delay or --depth?"),
+        ("crawl --dely 3 https://a.example/", "Did you mean --delay?"),
         ("crwl https://a.example/", "No such command 'crwl'. Did you mean 'crawl'?"),
         ("crawl stauts", "'stauts' is not a URL; did you mean `crawl status`?"),
         ("evidence verfy", "Did you mean 'verify'?"),

@@ -64,12 +64,15 @@ def _run(argv: list[str]) -> int:
 
 
 def _with_suggestion(error: Any) -> str:
-    """The message of a usage error; of an unknown option, the nearest that there are."""
+    """The message of a usage error; of an unknown option, with the nearest that there is."""
+    from difflib import get_close_matches  # few need it
+
     message: str = error.format_message()
     near = getattr(error, "possibilities", None)
     if not near:
         return message
-    return f"{message.partition(' (')[0]}. Did you mean {' or '.join(sorted(near))}?"
+    nearest = get_close_matches(error.option_name, near, 1, cutoff=0.0)[0]
+    return f"{message.partition(' (')[0]}. Did you mean {nearest}?"
 
 
 def _complain(message: str) -> int:

@@ -115,12 +115,12 @@ def _lines(site: "Site") -> list[str]:
 
 def _group(group: "Group") -> str:
     """Whom a group is for, how many rules it has, and what else it says: Crawl-delay, and so on."""
-    others = [
+    directives = [
         cut(f"{item.name} {item.written}", 100) + (" (invalid)" if item.value is None else "")
         for item in group.directives[:_SHOWN]
     ]
     agents = cut(", ".join(group.agents), 200)
-    content = ", ".join([count(len(group.rules), "rule"), *others])
+    content = ", ".join([count(len(group.rules), "rule"), *directives])
     return f"{agents} (line {group.line}): {content}"
 
 
