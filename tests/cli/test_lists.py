@@ -4,12 +4,16 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from manners.cli.listed import progress_line
+from manners.crawler.crawl import CrawlView
+from manners.crawler.run import HostView
 from tests.cli.running import Run, runner, without_times
 from tests.faults.server import Call, Site, by_path, in_thread, page
 
@@ -74,6 +78,7 @@ def killed(site: Site, *arguments: str, by: signal.Signals, done: int) -> str:
             assert process.stdout.readline()
         while "/hangs" not in pages(site):
             assert process.poll() is None
+            time.sleep(0.01)
         process.send_signal(by)
         if by == signal.SIGINT:
             assert b"Ctrl-C again aborts" in process.stderr.readline() + process.stderr.readline()
@@ -240,6 +245,25 @@ def test_a_crawl_is_not_mistaken_for_a_list(
     assert "fetched          2" in shown.out
     assert runner(capsys, "report")("manners.db", "--crawl", "1").code == 0
     assert str(Path("list.txt").resolve()) in Path("report.html").read_text()
+
+
+def test_the_progress_says_what_is_waited_for() -> None:
+    """What is under way; else when the next request is due; nothing while the list is read."""
+    hosts = [HostView("a", 60.0, 160.0, 0, 3), HostView("b", 60.0, 130.0, 0, 1)]
+    view = CrawlView({"done": 5, "blocked": 1, "queued": 4}, 0, 5, 1.0, hosts, is_stopping=False)
+    assert progress_line(view, 100.0) == "6 of 10 done, 1 blocked; next request in 30 s"
+    busy = view._replace(running=2)
+    assert progress_line(busy, 100.0) == "6 of 10 done, 1 blocked; 2 under way"
+    assert "Ctrl-C again aborts" in progress_line(view._replace(is_stopping=True), 100.0)
+    assert progress_line(view._replace(hosts=[]), 100.0) == ""
+
+
+def test_a_crawl_says_what_to_give_again(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    """Headers and cookies are not stored: the line to type says so."""
+    crawl = runner(capsys, "crawl")
+    ran = crawl(site.url(path="/links"), "--max-pages", "1", "--header", "X-Key: SESAME")
+    assert "and --header again, which the store does not have: manners crawl resume" in ran.out
+    assert "SESAME" not in ran.out
 
 
 @pytest.mark.parametrize(

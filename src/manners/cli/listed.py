@@ -6,12 +6,14 @@ the store knows of it is skipped, and what is new in it is added.
 """
 
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-from manners._text import count
+from manners._text import count, duration
 from manners.cli import INTERRUPTED, UNDECIDED, inputs, render
 from manners.cli.fetched import PageResult, ResultCounts
 from manners.cli.options import Options
@@ -20,12 +22,14 @@ from manners.urls import page_url
 
 if TYPE_CHECKING:
     from manners.cli.folder import PageFolder
-    from manners.crawler.crawl import Crawl
+    from manners.crawler.crawl import Crawl, CrawlView
     from manners.crawler.page import CrawledPage
     from manners.settings import Settings
 
 UNLIMITED = {"max_pages": 10**12, "max_minutes": 365 * 1440.0}
 """The limits of a list, unless others are set: it ends by itself."""
+_TICK, _ALL = 1.0, 100_000
+"""Seconds between two looks at a run, and hosts that are looked at."""
 _PROGRESS = 1_000
 """URLs after which the reading of a list is shown again."""
 
@@ -84,15 +88,13 @@ def _run(job: ListJob, settings: "Settings", number: int) -> int:
         keep=None if folder is None else keep,
         listed=UrlsToFetch(job.name, _valid(wanted, job.show, counts, saved, progress)),
     )
-    with folder or nullcontext(), interruptible(crawl):
+    with folder or nullcontext(), interruptible(crawl), _Ticker(crawl, progress) as ticker:
         for page in crawl:
-            progress.clear()
             result = PageResult(page.url, page)
             result.file = files.pop(page.url, None)
-            counts.add(result)
-            job.show(result)
-            progress.say(_progress(crawl))
-    progress.clear()
+            with ticker.paused():
+                counts.add(result)
+                job.show(result)
     status, place = read_status(settings, settings.store or inputs.STORE, crawl.number)
     counts.is_complete = not status.resumable
     answered = sum(status.states.get(state, 0) for state in ("done", "failed", "blocked"))
@@ -144,16 +146,53 @@ def _valid(
     progress.clear()
 
 
-def _progress(crawl: "Crawl") -> str:
-    view = crawl.view()
+class _Ticker:
+    """Shows on a terminal how far a list is, once a second: a host may have to be waited for."""
+
+    def __init__(self, crawl: "Crawl", progress: render.Progress) -> None:
+        self._crawl, self._progress = crawl, progress
+        self._lock, self._ended = threading.Lock(), threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        with self._lock:
+            self._progress.clear()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Time to print something else."""
+        with self._lock:
+            self._progress.clear()
+            yield
+
+    def _run(self) -> None:
+        while not self._ended.wait(_TICK):
+            line = progress_line(self._crawl.view(_ALL), time.time())
+            with self._lock:
+                if line and not self._ended.is_set():
+                    self._progress.say(line)
+
+
+def progress_line(view: "CrawlView", now: float) -> str:
+    """How far a list is; empty while it is being read."""
     states = view.states
     done = sum(states.get(state, 0) for state in ("done", "failed", "blocked"))
+    if not view.hosts:
+        return ""
     total = done + states.get("queued", 0) + states.get("leased", 0)
-    waiting = "; finishing the running requests" if view.is_stopping else ""
-    return (
-        f"{done:,} of {total:,} done, {states.get('blocked', 0):,} blocked,"
-        f" {view.running} under way{waiting}"
-    )
+    activity = f"{view.running} under way"
+    if view.is_stopping:
+        activity = "finishing the running requests; Ctrl-C again aborts"
+    elif not view.running:
+        wait = min(host.until for host in view.hosts) - now
+        activity = f"next request in {duration(max(wait, 0.0))}"
+    return f"{done:,} of {total:,} done, {states.get('blocked', 0):,} blocked; {activity}"
 
 
 def _exit_code(settings: "Settings", number: int) -> int:
