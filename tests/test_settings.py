@@ -79,7 +79,9 @@ VALUES: dict[str, tuple[Any, str, str]] = {
     "page_connect_timeout": (1.5, "1.5", "1.5"),
     "page_read_timeout": (4.0, "4", "4"),
     "page_total_timeout": (20.0, "2e1", "20"),
+    "headers": (("A: b",), '["A: b"]', '["A: b"]'),
     "cookies": (True, "true", "true"),
+    "cookie_file": ("cookies.txt", "cookies.txt", '"cookies.txt"'),
     "page_max_redirects": (0, "0", "0"),
     "max_pages": (50, "50", "50"),
     "max_minutes": (1.5, "1.5", "1.5"),
@@ -358,6 +360,20 @@ def test_the_pages_for_other_systems_have_every_name() -> None:
         assert f"| `{name}` | " in worker
     for name in (*SCAN_NAMES, "excludePaths"):
         assert f"| `{name}` | " in scanner
+
+
+def test_headers_are_shown_without_their_values_and_not_stored() -> None:
+    """Every header may be a secret; a resumed crawl is given them again."""
+    made = Settings(headers=("X-Key: SESAME",), cookie_file="cookies.txt")
+    assert made.shown()["headers"] == ("X-Key: ***",)
+    assert "SESAME" not in repr(made)
+    assert made.changed() == {}
+    one = load(environment={"MANNERS_HEADERS": "A: b, c\nD: e"}).settings
+    assert one.headers == ("A: b, c", "D: e")
+    assert load(environment={"MANNERS_HEADERS": '["A: b"]'}).settings.headers == ("A: b",)
+    with pytest.raises(SettingsError) as raised:
+        Settings(headers=("SESAME",))
+    assert str(raised.value) == "headers: header 1 is not written as 'Name: value'"
 
 
 # Mistakes.

@@ -366,7 +366,7 @@ def test_minutes_are_a_limit(run: Run, site: Site) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "no start URL: pass one, or `manners crawl resume`"),
+        ([], "no start URL: pass one, or --urls FILE; or `manners crawl resume`"),
         (["resume", "--store", "none.db"], "none.db"),
         (["ftp://example.com/"], "not an http or https URL"),
         (["nonsense"], "'nonsense'"),
@@ -746,7 +746,7 @@ def test_pages_are_saved(run: Run, site: Site) -> None:
     files = {each.relative_to(root) for each in root.rglob("*") if each.is_file()}
     saved = {file_of(site.url(SHOP, path), "text/html") for path in ("/", "/a")}
     listed = file_of(site.url(SHOP, "/listed"), "text/plain")
-    assert files == {*saved, listed, Path("pages.jsonl")}
+    assert files == {*saved, listed, Path("manifest.jsonl")}
     assert (root / listed).read_bytes() == b"hello"
 
 

@@ -131,7 +131,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {
         re.sub(r"-[0-9a-f]{12}(?=\.|$)", "", str(path.relative_to(folder))): path.read_bytes()
         for path in folder.rglob("*")
-        if path.is_file() and path.name != "pages.jsonl"
+        if path.is_file() and path.name != "manifest.jsonl"
     }
 
 
@@ -378,14 +378,15 @@ def test_headers_are_sent_with_pages_only(run: Run, site: Site) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--header", "nonsense"], "--header is 'Name: value', not 'nonsense'"),
-        (["--header", "a b: c"], "--header is 'Name: value'"),
-        (["--header", ": c"], "--header is 'Name: value'"),
-        (["--header", "A: b\r\nC: d"], "--header is 'Name: value'"),
-        (["--header", "A: \x1b[2J"], r"not 'A: \x1b[2J'"),
-        (["--header", "Host: other"], "--header cannot set Host"),
-        (["--header", "user-agent: x"], "there is --user-agent"),
-        (["--header", "Transfer-Encoding: chunked"], "cannot set Transfer-Encoding"),
+        (["--header", "A: b", "--header", "nonsense"], "header 2 is not written as 'Name: value'"),
+        (["--header", "a b: c"], "--header: headers: header 1 is not written as 'Name: value'"),
+        (["--header", ": c"], "header 1 is not written as 'Name: value'"),
+        (["--header", "A: b\r\nC: d"], r"A has a control character ('\r')"),
+        (["--header", "A: \x1b[2J"], r"A has a control character ('\x1b')"),
+        (["--header", "A: ü"], "A has a character that is not ASCII"),
+        (["--header", "Host: other"], "Host cannot be set"),
+        (["--header", "user-agent: x"], "user-agent is a setting of its own: --user-agent"),
+        (["--header", "Transfer-Encoding: chunked"], "Transfer-Encoding cannot be set"),
         (["--timeout", "0"], "--timeout"),
         (["--timeout", "nan"], "--timeout"),
         (["--profile", "x"], "unknown profile 'x'"),
@@ -544,6 +545,7 @@ URLS = [
     "http://.../x",
     "http://con/x",
     "http://aux.example/x",
+    "http://manifest.jsonl/x",
     "http://COM1:80/x",
     "http://[::1]:8080/x",
     "http://~/x",
@@ -650,7 +652,7 @@ def test_a_full_disk_leaves_nothing_half_written(site: Site, tmp_path: Path) -> 
     assert b"File too large" in ran.stderr
     assert {path.name for path in (tmp_path / "pages").rglob("*") if path.is_file()} == {
         file_of(urls[0]).name,
-        "pages.jsonl",
+        "manifest.jsonl",
     }
 
 

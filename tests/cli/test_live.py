@@ -295,7 +295,7 @@ def test_robots_shows_the_whole_story(capsys: pytest.CaptureFixture[str], port: 
     assert lines[5:] == [
         f"size {len(ROBOTS)} bytes",
         "charset none named, read as utf-8",
-        "groups * (line 1): 1 rule",
+        "groups * (line 1): 1 rule, crawl-delay soon (invalid)",
         "SearchBot, NewsBot (line 6): 1 rule",
         f"sitemaps {base}/sitemap.xml",
         "directives line 3: Crawl-delay: soon (for *)",

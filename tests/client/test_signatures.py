@@ -12,8 +12,8 @@ FACES: tuple[tuple[type, type], ...] = (
     (manners.Client, manners.AsyncClient),
     (manners.RobotsCache, manners.AsyncRobotsCache),
 )
-SEAMS = {"fresh", "known", "log_use", "refresh", "wrap"}
-"""How the client and the blocking cache use the async cache, in its own loop; not for users."""
+SEAMS = {"fresh", "known", "log_use", "refresh", "wrap", "limit_logins"}
+"""How the client, the crawl and the blocking cache use async faces, in one loop; not for users."""
 
 
 def public(kind: type) -> set[str]:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import manners
-from manners.cli.folder import INDEX
+from manners.cli.saving import MANIFEST
 from manners.crawler.status import crawls_of, status_of
 from manners.errors import StoreError
 from manners.evidence.store import EvidenceStore
@@ -71,7 +71,7 @@ def asked(site: Site) -> list[str]:
 
 def index(folder: str) -> dict[str, dict[str, Any]]:
     """What the index of a folder says, by the path of the URL; no page is in it twice."""
-    entries = [json.loads(line) for line in Path(folder, INDEX).read_text().splitlines()]
+    entries = [json.loads(line) for line in Path(folder, MANIFEST).read_text().splitlines()]
     found = {re.sub(r"^http://[^/]*", "", entry["url"]): entry for entry in entries}
     assert len(found) == len(entries)
     return found
@@ -335,7 +335,7 @@ def test_the_folder_says_which_file_belongs_to_which_url(
     assert len(paper["sha256"]) == 64
     assert paper["fetched_at"].endswith("Z")
     files = {str(each.relative_to("pages")) for each in Path("pages").rglob("*.*")}
-    assert files == {INDEX, *(entry["file"] for entry in found.values())} | {
+    assert files == {MANIFEST, *(entry["file"] for entry in found.values())} | {
         each for each in files if Path("pages", each).is_dir()
     }
 
@@ -362,17 +362,17 @@ def test_an_index_cut_short_is_mended_and_one_of_somebody_else_is_left(
 ) -> None:
     """A line that was not written to its end is dropped; other files are not written to."""
     run("get", site.url(path="/a"), "-o", "pages")
-    with Path("pages", INDEX).open("ab") as file:
+    with Path("pages", MANIFEST).open("ab") as file:
         file.write(b'{"url": "http')
     assert run("get", site.url(path="/b"), "-o", "pages").code == 0
     assert {"/a", "/b"} == index("pages").keys()
     Path("mine").mkdir()
-    Path("mine", INDEX).write_text('{"name": "mine"}\n')
+    Path("mine", MANIFEST).write_text('{"name": "mine"}\n')
     site.log.clear()
     ran = run("get", site.url(path="/b"), "-o", "mine")
     assert (ran.code, site.log) == (2, [])
     assert "is not a saved page" in ran.err
-    assert Path("mine", INDEX).read_text() == '{"name": "mine"}\n'
+    assert Path("mine", MANIFEST).read_text() == '{"name": "mine"}\n'
 
 
 # A long list.

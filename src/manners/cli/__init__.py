@@ -44,22 +44,35 @@ def _run(argv: list[str]) -> int:
         from typer import BadParameter
     except ImportError:
         raise MissingExtra("typer", "cli") from None
-    from manners.cli.app import build, show_whole_summaries
+    from manners.cli.app import build
+    from manners.cli.help import arrange
 
     # Typer exports one usage error only, and from 0.28 on has its own copy of click; the base class
     # of all of them formats the message.
     usage_error: Any = next(kind for kind in BadParameter.__mro__ if "ClickEx" in kind.__name__)
     # Loading one command, not all, makes the command start faster.
     command = typer.main.get_command(build(argv[0] if argv else None))
-    show_whole_summaries(command)
+    arrange(command)
     try:
         code = command.main(argv or ["--help"], "manners", standalone_mode=False)
         sys.stdout.flush()
     except usage_error as error:
-        return _complain(error.format_message())
+        return _complain(_with_suggestion(error))
     except typer.Abort:
         return INTERRUPTED
     return code if isinstance(code, int) else 0
+
+
+def _with_suggestion(error: Any) -> str:
+    """The message of a usage error; of an unknown option, with the nearest that there is."""
+    from difflib import get_close_matches  # few need it
+
+    message: str = error.format_message()
+    near = getattr(error, "possibilities", None)
+    if not near:
+        return message
+    nearest = get_close_matches(error.option_name, near, 1, cutoff=0.0)[0]
+    return f"{message.partition(' (')[0]}. Did you mean {nearest}?"
 
 
 def _complain(message: str) -> int:

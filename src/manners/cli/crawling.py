@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from manners._text import cut, printable
 from manners.cli import INTERRUPTED, UNDECIDED, inputs, render
+from manners.settings.fields import flag_of
 
 if TYPE_CHECKING:
     from manners.crawler.crawl import Crawl
@@ -39,7 +40,7 @@ def run_crawl(
 
     crawl = Crawl(starts, settings, resume=resume, keep=keep if folder else None)
     watch, progress, warnings = watching.Watch(crawl), render.Progress(), inputs.Warnings()
-    with folder or nullcontext(), _interruptible(crawl), watch.live() if is_live else nullcontext():
+    with folder or nullcontext(), interruptible(crawl), watch.live() if is_live else nullcontext():
         for page in crawl:
             line = watch.add(page)
             if page.state == "blocked":
@@ -71,12 +72,20 @@ def _next_steps(status: "Status", crawl: "Crawl", place: str, output: Path | Non
         )
     if status.resumable:
         more = "" if "limit" not in status.ended else " with a higher --max-pages or --max-minutes"
+        more += _not_stored(crawl.settings)
         number = "" if is_latest else f" {status.crawl}"
         folder = "" if output is None else f" -o {shlex.quote(str(output))}"
         yield f"resume{more}: manners crawl resume{number}{where}{printable(folder)}"
     yield f"verify the evidence: manners evidence verify{where}"
     option = "" if is_latest else f" --crawl {status.crawl}"
     yield f"create a report: manners report{where.replace(' --store', '', 1)}{option}"
+
+
+def _not_stored(settings: "Settings") -> str:
+    """Options that have to be given again, because they may hold secrets."""
+    names = [name for name in ("headers", "cookie_file", "proxy") if getattr(settings, name)]
+    flags = " and ".join(map(flag_of, names))
+    return f", and {flags} again, which the store does not have" if flags else ""
 
 
 def _exit_code(status: "Status", crawl: "Crawl") -> int:
@@ -91,7 +100,7 @@ def _exit_code(status: "Status", crawl: "Crawl") -> int:
 
 
 @contextmanager
-def _interruptible(crawl: "Crawl") -> Iterator[None]:
+def interruptible(crawl: "Crawl") -> Iterator[None]:
     """Ctrl-C or SIGTERM stops the crawl gracefully; a second one aborts it.
 
     A signal that is ignored stays ignored: `nohup`, and scripts with `&`, rely on it.

@@ -1,4 +1,4 @@
-"""A folder of saved pages: a file for each page, and `pages.jsonl`, an index of them."""
+"""A folder of saved pages: a file for each page, and `manifest.jsonl`, the list of them."""
 
 import hashlib
 import json
@@ -19,18 +19,21 @@ from manners.urls import requestable
 if TYPE_CHECKING:
     from manners.client.page import Page
 
-INDEX = "pages.jsonl"
+_OLD_NAME = "pages.jsonl"
+"""What the manifest was called before 0.2; such a file is renamed."""
 _MAX_LINE = 1_000_000
-"""Bytes of the longest line of an index."""
+"""Bytes of the longest line of a manifest."""
+_OF_ONE_REQUEST = ("fetched_at", "evidence_id")
+"""Members that differ each time a page is fetched, even if the page has not changed."""
 
 
 class PageFolder:
-    """Saves pages, and adds each to the index when its file is written.
+    """Saves pages, and adds each to the manifest when its file is written.
 
-    The index has one line for each page, appended at once, so that a process that is killed loses
-    nothing. A page that was saved before and has changed is appended again; its older line is
-    dropped when the folder is closed, or next opened. Which pages are saved is kept in a temporary
-    database, not in memory, because a list may be very long.
+    The manifest has one line for each page, appended at once, so that a process that is killed
+    loses nothing. A page that was saved before and has changed is appended again; its older line
+    is dropped when the folder is closed, or next opened. Which pages are saved is kept in a
+    temporary database, not in memory, because a list may be very long.
 
         with PageFolder(Path("pages")) as folder:
             if not folder.has(url):
@@ -39,7 +42,7 @@ class PageFolder:
 
     def __init__(self, root: Path) -> None:
         self.root = saving.make_folder(root)
-        self._path = self.root / INDEX
+        self._path = self.root / saving.MANIFEST
         # URLs are looked up in one thread, and pages saved in another.
         self._lock = threading.Lock()
         self._known = sqlite3.connect("", isolation_level=None, check_same_thread=False)
@@ -49,6 +52,7 @@ class PageFolder:
         )
         self._lines = self._outdated = 0
         try:
+            self._adopt()
             self._load()
             if self._compact():
                 self._load()
@@ -70,7 +74,7 @@ class PageFolder:
             return self._entry(key) is not None
 
     def save(self, page: "Page") -> Path:
-        """Write the body of a page to its file, and add it to the index."""
+        """Write the body of a page to its file, and add it to the manifest."""
         kind = page.headers.get("content-type", "").partition(";")[0].strip().lower()[:200]
         path = saving.save(page.body, page.url, self.root, kind)
         began = datetime.fromtimestamp(page.hops[-1].started, UTC)
@@ -80,20 +84,21 @@ class PageFolder:
             "file": path.relative_to(self.root).as_posix(),
             "status": page.status,
             "type": kind,
-            "sha256": hashlib.sha256(page.body).hexdigest(),
             "bytes": len(page.body),
+            "sha256": hashlib.sha256(page.body).hexdigest(),
         }
         digest = _digest(entry)
         key = _key(page.url)
         at = began.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         with self._lock:
             if self._entry(key) != digest:
-                self._append(render.as_json({**entry, "fetched_at": at}).encode() + b"\n")
+                entry |= {"fetched_at": at, "evidence_id": page.evidence_id}
+                self._append(render.as_json(entry).encode() + b"\n")
                 self._note(key, digest)
         return path
 
     def close(self) -> None:
-        """Drop the lines of the index that newer ones replace, and close it."""
+        """Drop the lines of the manifest that newer ones replace, and close it."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -132,8 +137,18 @@ class PageFolder:
         row = (key, digest, self._lines)
         self._known.execute("INSERT OR REPLACE INTO known VALUES (?, ?, ?)", row)
 
+    def _adopt(self) -> None:
+        """Take over the list of an earlier version, if there is no manifest yet."""
+        manifest, old = self._path, self.root / _OLD_NAME
+        if manifest.exists() or manifest.is_symlink() or not old.is_file():
+            return
+        self._path = old
+        self._load()
+        old.rename(manifest)
+        self._path = manifest
+
     def _load(self) -> None:
-        """Read the index of an earlier run; an incomplete last line is cut off."""
+        """Read the manifest of an earlier run; an incomplete last line is cut off."""
         if self._path.is_symlink():
             raise self._unusable("it is a symbolic link")
         if not self._path.exists():
@@ -147,7 +162,8 @@ class PageFolder:
                     break
                 try:
                     entry = json.loads(line)
-                    entry.pop("fetched_at", None)
+                    for name in _OF_ONE_REQUEST:
+                        entry.pop(name, None)
                     key = _key(entry["url"])
                     Path(entry["file"])
                 except (AttributeError, InvalidURL, KeyError, TypeError, ValueError):

@@ -5,7 +5,7 @@ import sys
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from manners._text import printable
 from manners.errors import MannersError
@@ -58,19 +58,14 @@ def say_whom(agents: list[str]) -> None:
 def open_cache(settings: "Settings") -> "AsyncRobotsCache":
     """A cache with these settings."""
     from manners.cache.robots import AsyncRobotsCache
-    from manners.net.http import Http
+    from manners.client.transport import open_http
 
     return AsyncRobotsCache(
         dialect=settings.dialect,
         profile=settings.retrieval,
         entries=max(settings.cache_entries, _SITES),
         store=settings.cache,
-        http=Http(
-            user_agent=settings.identity.user_agent,
-            allow_private=settings.allow_private,
-            proxy=settings.proxy,
-            ca_file=settings.ca_file,
-        ),
+        http=open_http(settings, keep_alive=False),
     )
 
 
@@ -100,34 +95,101 @@ def read_bytes(source: str) -> bytes:
         return file.read()
 
 
-def all_urls(given: list[str], urls_from: str | None) -> Iterator[str]:
-    """The URLs of the arguments, where `-` is standard input, and then those of a file."""
-    more = None if urls_from is None else _open_urls(urls_from)  # now: a missing file is an error
+class UrlList(NamedTuple):
+    """Where a command finds its URLs."""
 
-    def read() -> Iterator[str]:
-        for url in given:
+    given: list[str]
+    """The arguments; `-` is standard input."""
+    source: str | None = None
+    """A file, or `-`."""
+    column: str | None = None
+    """The column of a CSV file; None for a file with one URL per line."""
+
+    @classmethod
+    def of(cls, given: list[str] | None, source: str | None, column: str | None) -> "UrlList":
+        """The arguments and the options; standard input where there is neither."""
+        if column is not None and source is None:
+            raise Unusable("--urls-column needs --urls: the file that has the column")
+        return cls(given or ([] if source is not None else ["-"]), source, column)
+
+    @property
+    def reads_input(self) -> bool:
+        """Whether URLs come from standard input."""
+        return "-" in (*self.given, self.source)
+
+    @property
+    def is_file(self) -> bool:
+        """Whether URLs come from a file that can be read again."""
+        is_named = self.source not in (None, "-") and "-" not in self.given
+        return is_named and (
+            Path(self.source or "").is_file() or not Path(self.source or "").exists()
+        )
+
+    @property
+    def is_one(self) -> bool:
+        """Whether one URL was given, as an argument."""
+        return len(self.given) == 1 and self.source is None and not self.reads_input
+
+    def read(self) -> Iterator[str]:
+        """The URLs of the arguments, and then those of the file; a missing file is an error now."""
+        more = None if self.source is None else _open_urls(self.source)
+        return self._read(more)
+
+    def _read(self, more: BinaryIO | None) -> Iterator[str]:
+        for url in self.given:
             if url == "-":
                 yield from read_urls(_open_urls("-"))
             else:
                 yield with_scheme(url)
         if more is not None:
             with more:
-                yield from read_urls(more)
-
-    return read()
+                yield from read_urls(more, self.column)
 
 
-def read_urls(file: BinaryIO) -> Iterator[str]:
-    """The URLs in an open list, one per line; a line that begins with `#` is a comment."""
+def read_urls(file: BinaryIO, column: str | None = None) -> Iterator[str]:
+    """The URLs in an open list, one per line; a line that begins with `#` is a comment.
+
+    With `column`, it is a CSV file, and its first row has the names of the columns.
+    """
+    lines = _lines(file)
+    if column is not None:
+        lines = _column(lines, column)
+    for line in lines:
+        url = line.strip()
+        if url and not url.startswith("#"):
+            yield with_scheme(url)
+
+
+def _lines(file: BinaryIO) -> Iterator[str]:
+    """The lines of a file in UTF-8, with or without a byte order mark."""
     line = file.readline()
     if line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise Unusable("the list of URLs is in UTF-16; save it as UTF-8")
     line = line.removeprefix(BOM_UTF8)
     while line:
-        url = line.strip()
-        if url and not url.startswith(b"#"):
-            yield with_scheme(url.decode("utf-8", "surrogateescape"))
-        line = file.readline() or b""
+        yield line.decode("utf-8", "surrogateescape")
+        line = file.readline()
+
+
+def _column(lines: Iterator[str], name: str) -> Iterator[str]:
+    """The cells of one column of a CSV file, with commas, semicolons or tabs between them."""
+    import csv
+
+    header = next((line for line in lines if line.strip() and not line.startswith("#")), "")
+    delimiter = max(",;\t", key=header.count)  # the first of them where there is none
+    names = [cell.strip() for cell in next(csv.reader([header], delimiter=delimiter), [])]
+    place = next((place for place, cell in enumerate(names) if cell == name), None)
+    if place is None:
+        place = next((p for p, cell in enumerate(names) if cell.lower() == name.lower()), None)
+    if place is None:
+        known = ", ".join(printable(cell)[:50] for cell in names[:20]) or "none"
+        raise Unusable(f"the list of URLs has no column {name!r}; its first line has: {known}")
+    try:
+        for row in csv.reader(lines, delimiter=delimiter):
+            if len(row) > place:
+                yield row[place]
+    except csv.Error as error:
+        raise Unusable(f"the list of URLs is not CSV: {error}") from None
 
 
 def _open_urls(source: str) -> BinaryIO:

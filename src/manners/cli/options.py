@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_orig
 import typer
 
 from manners.cli.inputs import Unusable, warn
-from manners.settings.fields import Fields, flag_of, option_of
+from manners.settings.fields import OUTPUT, ROBOTS, STORED, WHAT, Fields, flag_of, option_of
 from manners.settings.names import FILE, NOT_SETTINGS, PREFIX
 from manners.urls import with_scheme
 
@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 _FETCHING = ("dialect", "profile", "like", "allow_private", "user_agent", "cache")
 RETRIEVAL = (*_FETCHING, "total_timeout")
 """The settings of commands that retrieve robots.txt only."""
-PAGES = ("agent", *_FETCHING, "page_total_timeout", "store")
+PAGES = (
+    *("min_delay", "concurrency", "politeness", "agent", "user_agent", "headers", "cookie_file"),
+    *("proxy", "allow_private", "page_total_timeout", "dialect", "profile", "like"),
+    *("store", "cache"),
+)
 """The settings of commands that fetch pages."""
 LOGS = ("log_level", "log_format", "log_matches")
 
@@ -41,23 +45,52 @@ UrlArgument = Annotated[
 ]
 UrlsOption = Annotated[
     str | None,
-    typer.Option("--urls", metavar="FILE|-", help="A file of URLs, one per line; # is a comment."),
+    typer.Option(
+        "--urls",
+        metavar="FILE",
+        help="A list of URLs, one per line; - is standard input.",
+        rich_help_panel=WHAT,
+    ),
+]
+UrlsColumnOption = Annotated[
+    str | None,
+    typer.Option(
+        "--urls-column",
+        metavar="NAME",
+        help="The list is CSV: take this column.",
+        rich_help_panel=WHAT,
+    ),
 ]
 RobotsOption = Annotated[
     str | None,
     typer.Option(
-        "--robots", metavar="FILE|-", help="Use this robots.txt instead of the site's; - is stdin."
+        "--robots",
+        metavar="FILE",
+        help="Use this robots.txt, not the site's; - is standard input.",
+        rich_help_panel=ROBOTS,
     ),
 ]
 OutputOption = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="DIR", help="Save each page to a file in DIR."),
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="DIR",
+        help="Save each page to a file in DIR.",
+        rich_help_panel=STORED,
+    ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
+JsonOption = Annotated[
+    bool,
+    typer.Option("--json", help="Print JSON, one object per line.", rich_help_panel=OUTPUT),
+]
 ConfigOption = Annotated[
     str | None,
     typer.Option(
-        "--config", metavar="FILE", help="Settings: TOML, or a scan.yml (default manners.toml)."
+        "--config",
+        metavar="FILE",
+        help="Settings: TOML (default manners.toml), or a scan.yml.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 
@@ -68,14 +101,24 @@ class Options(NamedTuple):
     config: str | None
     values: dict[str, Any]
 
-    def load(self, stored: Mapping[str, Any] | None = None) -> "Settings":
-        """The settings in force; logs are set up by them. Options win over stored settings."""
+    def load(
+        self, stored: Mapping[str, Any] | None = None, defaults: Mapping[str, Any] | None = None
+    ) -> "Settings":
+        """The settings in force; logs are set up by them. Options win over stored settings.
+
+        `defaults` count instead of the settings' own.
+        """
         from manners import logs
         from manners.settings import load
 
         # A resumed crawl loads settings a second time, and has had the warnings.
         tell = warn if stored is None else _ignore
-        settings = load(self.config, options={**(stored or {}), **self.values}, warn=tell).settings
+        given = {**(stored or {}), **self.values}
+        settings, sources = load(self.config, options=given, warn=tell)
+        unset = {
+            name: value for name, value in (defaults or {}).items() if sources[name] == "default"
+        }
+        settings = settings.but(**unset) if unset else settings
         logs.configure(settings.log_level, settings.log_format, settings.log_matches)
         return settings
 
@@ -150,7 +193,10 @@ def _parameter(name: str) -> inspect.Parameter:
         raise LookupError(f"no option for the setting {name!r}")
     kind = _type(Fields.__annotations__[name])
     written = typer.Option(
-        option.name or flag_of(name), metavar=option.metavar or None, help=option.help
+        option.name or flag_of(name),
+        metavar=option.metavar or None,
+        help=option.help,
+        rich_help_panel=option.panel,
     )
     return _keyword(name, Annotated[kind | None, written])
 

@@ -13,6 +13,8 @@ from urllib.parse import unquote
 from manners.cli.inputs import Unusable
 from manners.urls import origin, requestable
 
+MANIFEST = "manifest.jsonl"
+"""The list of saved pages, in their folder."""
 _MAX_NAME, _MAX_FOLDER = 80, 120
 _UNSAFE = re.compile(r"[^A-Za-z0-9_]+")
 _UNSAFE_IN_HOST = re.compile(r"[^a-z0-9_.-]+")
@@ -102,7 +104,7 @@ def file_of(url: str, content_type: str = "") -> Path:
     shown = _UNSAFE.sub("-", f"{path.removesuffix(extension)}-{query}")[: _MAX_NAME + 1].strip("-")
     digest = hashlib.sha256(asked.encode("ascii")).hexdigest()[:12]
     folder = _UNSAFE_IN_HOST.sub("_", site.partition("//")[2])[:_MAX_FOLDER].strip("_.")
-    if not folder or _DEVICE(folder):
+    if not folder or folder == MANIFEST or _DEVICE(folder):
         folder = f"_{folder}"
     return Path(folder, f"{shown or 'page'}-{digest}{extension_of(content_type, extension)}")
 

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -147,7 +147,7 @@ class AsyncClient:
         `max_bytes` limits how much is read, instead of the settings. With `is_page=False`, as for a
         sitemap, it takes nothing of the budget and need not match an inclusion.
         """
-        chain = RedirectChain(url, checked(headers), self.settings.page_max_redirects)
+        chain = self._chain(url, headers)
         if self.budget is not None and is_page:
             self.budget.reserve(self._clock())
         try:
@@ -186,6 +186,10 @@ class AsyncClient:
         Delays are random: `draw` 0.0 gives the shortest that is possible now, 1.0 the longest.
         """
         return self._hosts.gap(name, draw), self._gate.earliest(name)
+
+    def limit_logins(self, hosts: Collection[str]) -> None:
+        """Send the Authorization and Cookie headers of the settings to these hosts only."""
+        self._requesters.headers.login_hosts = hosts
 
     def shut(self) -> None:
         """Start no more requests, and turn away all that wait; running ones continue."""
@@ -242,8 +246,7 @@ class AsyncClient:
     async def _fetch(
         self, method: str, url: str, headers: Mapping[str, str], must_include: bool = True
     ) -> Page:
-        headers = checked(headers) if headers else headers
-        chain = RedirectChain(url, headers, self.settings.page_max_redirects)
+        chain = self._chain(url, headers)
         if self.budget is not None:
             self.budget.reserve(self._clock())
         try:
@@ -270,6 +273,11 @@ class AsyncClient:
         finally:
             if self.budget is not None:
                 self._settle(chain)
+
+    def _chain(self, url: str, headers: Mapping[str, str]) -> RedirectChain:
+        """A request that begins with a URL, with the headers of the caller and of the settings."""
+        headers = self._requesters.headers.plus(checked(headers) if headers else headers, url)
+        return RedirectChain(url, headers, self.settings.page_max_redirects)
 
     def _request(self, method: str, chain: RedirectChain, max_bytes: int | None = None) -> Get:
         """The request for the next URL of a chain."""

@@ -1,10 +1,37 @@
-"""Headers that a caller adds to a request: which it may, and those of a conditional request."""
+"""Headers that a caller or the settings add to a request, and those of a conditional request."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from manners._text import header_problem
 from manners.client.page import Page
-from manners.urls import without_credentials
+from manners.client.redirects import LOGINS
+from manners.settings.headers import parse_headers
+from manners.urls import host, without_credentials
+
+
+class OwnHeaders:
+    """The headers of the settings, for every page.
+
+    >>> own = OwnHeaders(["Accept-Language: de", "Authorization: Bearer 1"])
+    >>> own.login_hosts = {"a.example"}
+    >>> own.plus({"accept-language": "en"}, "https://b.example/")
+    {'accept-language': 'en'}
+    """
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._headers = parse_headers(lines)
+        self.login_hosts: Collection[str] | None = None
+        """The hosts that logins are sent to; None is every host that is asked for a page."""
+
+    def plus(self, headers: Mapping[str, str], url: str) -> Mapping[str, str]:
+        """The headers of a request for a page; those of the caller win."""
+        if not self._headers:
+            return headers
+        is_known = self.login_hosts is None or host(url) in self.login_hosts
+        given = {name.strip().lower() for name in headers}
+        given.update(() if is_known else LOGINS)
+        own = {name: value for name, value in self._headers.items() if name.lower() not in given}
+        return {**own, **headers}
 
 
 def checked(headers: Mapping[str, str]) -> Mapping[str, str]:

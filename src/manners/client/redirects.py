@@ -7,7 +7,7 @@ from manners.net.messages import Response, Unreachable
 from manners.robots.verdict import Verdict
 from manners.urls import redirect_target, target, without_credentials
 
-_SECRETS = ("authorization", "cookie", "proxy-authorization")
+LOGINS = ("authorization", "cookie", "proxy-authorization")
 """Headers for one origin, which no other origin that it redirects to may see."""
 _MAX_UNSENT = 10
 """How often a request is tried again that could not be sent before its turn was over."""
@@ -119,7 +119,7 @@ class RedirectChain(Attempts):
             self.headers = {
                 name: value
                 for name, value in self.headers.items()
-                if name.strip().lower() not in _SECRETS
+                if name.strip().lower() not in LOGINS
             }
         self.target, self.needs_fresh_connection = redirected, False
         return ""

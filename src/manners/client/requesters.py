@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from manners import logs
+from manners.client.headers import OwnHeaders
 from manners.identity import Identity, identity
 from manners.robots.dialects import Dialect
 from manners.settings import Settings
@@ -32,6 +33,8 @@ class Requesters:
         self._identity = settings.identity
         self.default = self._new(self._identity)
         """The client itself."""
+        self.headers = OwnHeaders(settings.headers)
+        """What it adds to requests for pages; other libraries add their own."""
         self._by_user_agent: dict[str, Requester] = {}
 
     def get(self, user_agent: str | None) -> Requester:

@@ -49,7 +49,7 @@ class Transport(Protocol):
         """Close the connections."""
 
 
-def open_http(settings: Settings) -> Http:
+def open_http(settings: Settings, *, keep_alive: bool = True) -> Http:
     """The connections that the settings describe."""
     return Http(
         user_agent=settings.identity.user_agent,
@@ -57,6 +57,7 @@ def open_http(settings: Settings) -> Http:
         proxy=settings.proxy,
         ca_file=settings.ca_file,
         cookies=settings.cookies,
+        cookie_file=settings.cookie_file,
         connections=settings.connections,
-        keep_alive=True,
+        keep_alive=keep_alive,
     )

@@ -13,11 +13,17 @@ from manners._portal import portal
 from manners.client.async_client import AsyncClient
 from manners.client.transport import Transport
 from manners.crawler.frontier import crawls
-from manners.crawler.opening import CrawlPlan, CrawlState, open_frontier, temporary_place
+from manners.crawler.opening import (
+    CrawlPlan,
+    CrawlState,
+    UrlsToFetch,
+    open_frontier,
+    temporary_place,
+)
 from manners.crawler.page import CrawledPage
 from manners.crawler.results import Results
 from manners.crawler.run import INTERRUPTED, CrawlRun, Ending, HostView
-from manners.crawler.worker import Worker
+from manners.crawler.worker import Add, ListWorker, Worker
 from manners.evidence.store import EvidenceStore
 from manners.politeness.budget import Budget
 from manners.settings import Settings
@@ -47,7 +53,8 @@ class Crawl:
     """A crawl: iterate over it, with `for` or `async for`, and it runs and hands out its pages.
 
     A page is in the store, with the URLs it links to, before it is handed out. Leaving the loop
-    ends the crawl at once; `stop` lets requests that are under way finish.
+    ends the crawl at once; `stop` lets requests that are under way finish. With `listed`, the URLs
+    of a list are fetched, and nothing that they lead to.
     """
 
     def __init__(
@@ -61,6 +68,7 @@ class Crawl:
         draw: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.time,
         http: Transport | None = None,
+        listed: UrlsToFetch | None = None,
     ) -> None:
         if isinstance(urls, str):
             raise TypeError("urls must be a list of URLs, not a string")
@@ -68,10 +76,10 @@ class Crawl:
         if is_resumed and settings.store is None:
             raise ValueError("resume needs a store")
         starts = [page_url(url, without_tracking=settings.drop_tracking) for url in urls]
-        if not starts and not is_resumed:
+        if not starts and not is_resumed and listed is None:
             raise ValueError("a crawl needs at least one URL to begin with")
         self.settings = settings.for_agent(agent)
-        self._plan = CrawlPlan(starts, is_resumed, number, keep, draw, clock, http)
+        self._plan = CrawlPlan(starts, is_resumed, number, keep, draw, clock, http, listed)
         self._state = CrawlState(settings.budget)
         self._results, self._ending = Results(), Ending()
         self._run: CrawlRun | None = None
@@ -199,7 +207,8 @@ class Crawl:
         client = AsyncClient(
             settings=settings.but(
                 store=None,
-                page_max_redirects=0,  # a redirect target is a URL of the frontier
+                # A redirect target is a URL of the frontier; in a list, it belongs to the page.
+                page_max_redirects=settings.page_max_redirects if state.is_list else 0,
                 cache_entries=max(settings.cache_entries, _CACHED_SITES),
             ),
             budget=state.budget,
@@ -208,7 +217,15 @@ class Crawl:
             clock=plan.clock,
             http=plan.http,
         )
-        worker = partial(Worker, client, judge, draw=plan.draw, clock=plan.clock)
+        if not state.is_list:
+            client.limit_logins(state.login_hosts)
+        worker: Callable[[Add], Worker] = partial(
+            Worker, client, judge, draw=plan.draw, clock=plan.clock
+        )
+        if state.is_list:
+            worker = partial(
+                ListWorker, client, judge, draw=plan.draw, clock=plan.clock, read=plan.next_listed
+            )
         self._run = CrawlRun(
             plan, state, frontier, client, worker, results=self._results, ending=self._ending
         )

@@ -3,8 +3,9 @@
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,8 +22,20 @@ from manners.settings import Settings
 from manners.store.database import Store
 from manners.urls import host
 
+_BATCH = 2_000
+"""URLs of a list that are read and stored at a time."""
+_NO_LIMIT = 10**12
 _LOCK_TIMEOUT = 1.0
 """Seconds to wait for the lock of a crawl: a server needs them to notice that a process died."""
+
+
+class UrlsToFetch(NamedTuple):
+    """A list of URLs to fetch, and nothing that they lead to."""
+
+    name: str
+    """What the list is known by: a crawl of the same name can be resumed."""
+    urls: Iterator[str]
+    """In normal form, read a batch at a time: there may be more than fit in memory."""
 
 
 class CrawlPlan(NamedTuple):
@@ -37,6 +50,11 @@ class CrawlPlan(NamedTuple):
     clock: Callable[[], float]
     http: Transport | None
     """What sends requests; None is the network."""
+    listed: UrlsToFetch | None = None
+
+    def next_listed(self) -> list[str]:
+        """The next URLs of the list; none at its end."""
+        return [] if self.listed is None else list(islice(self.listed.urls, _BATCH))
 
 
 class CrawlState:
@@ -55,6 +73,10 @@ class CrawlState:
         self.budget = budget
         self.obstacle: type[Exception] | None = None
         """Why no request could start: the politeness server is away, or all slots are in use."""
+        self.is_list = False
+        """Whether it is a list of URLs, and follows nothing."""
+        self.login_hosts: set[str] = set()
+        """Hosts of URLs that the user named; a site may redirect to others."""
 
     def lease(self, urls: Sequence[LeasedUrl]) -> None:
         """Count URLs that were leased."""
@@ -88,28 +110,39 @@ def open_frontier(
     """
     if plan.is_resumed:
         state.number = crawls.find(store, plan.number)
+    elif plan.listed is not None:
+        state.number = crawls.begin_list(
+            store, plan.listed.name, settings.changed(), now=plan.clock()
+        )
     else:
         state.number = crawls.begin(store, plan.starts, settings.changed(), now=plan.clock())
+    state.is_list = crawls.is_list(store, state.number)
     stack.enter_context(store.lock("crawl", state.number, _LOCK_TIMEOUT))
-    judge = Judge(settings, map(host, plan.starts) if settings.same_domain else None)
+    state.login_hosts = {host(url) for url in plan.starts}
+    is_bound = settings.same_domain and not state.is_list
+    judge = Judge(settings, map(host, plan.starts) if is_bound else None)
     frontier = Frontier(
         store,
         state.number,
-        limits=Limits(settings.max_depth, settings.page_max_redirects),
-        max_urls=settings.max_discovered,
+        limits=Limits(None if state.is_list else settings.max_depth, settings.page_max_redirects),
+        max_urls=_NO_LIMIT if state.is_list else settings.max_discovered,
         max_sitemaps=settings.max_sitemaps,
         judge=judge.by_form,
     )
     if plan.is_resumed:
         frontier.resume(settings.changed())
         state.is_cut = frontier.is_cut
-        for url in frontier.starts():
-            judge.join(host(url))
-        for url in frontier.followed():
-            judge.count(url)
+        if not state.is_list:  # a list has any number of starts, and leads nowhere
+            state.login_hosts.update(map(host, frontier.starts(given=True)))
+            for url in frontier.starts():
+                judge.join(host(url))
+            for url in frontier.followed():
+                judge.count(url)
         state.count(frontier.states())
         state.budget = settings.budget_after(frontier.pages_used(), frontier.seconds() / 60)
-        if not state.pages:  # it was killed before its first URLs were written
+        if (
+            not state.pages and not state.is_list
+        ):  # it was killed before its first URLs were written
             plan.starts.extend(frontier.starts())
     return frontier, judge
 

@@ -91,16 +91,20 @@ class Ending:
 
 
 class Stages:
-    """What a run begins with, stage by stage: the next one begins when all is done so far."""
+    """What a run begins with, stage by stage."""
 
     def __init__(self, source: AsyncGenerator[Sequence[FoundUrl], None]) -> None:
         self._source = source
-        self.is_pending = True
+        self.is_pending = False
         """Whether the next stage is being found and added."""
+        self.is_over = False
+        """Whether there is no other stage."""
 
     async def next(self) -> Sequence[FoundUrl] | None:
         """The URLs of the next stage; None where there is none."""
-        return await anext(self._source, None)
+        found = await anext(self._source, None)
+        self.is_over = found is None
+        return found
 
     async def close(self) -> None:
         """Begin no other stage."""
@@ -152,7 +156,7 @@ class CrawlRun:
             if plan.is_resumed:
                 await self._resume()
             self._state.budget.run(self._clock())
-            await self._begin_stage()
+            self._begin_stage()
             await self._ending.wait()
         except asyncio.CancelledError:
             self._ending.cancel()
@@ -264,9 +268,10 @@ class CrawlRun:
         if not ending.may_start:
             ending.finish(ending.reason or str(ending.exceeded))
         elif not self._scheduler.queues:
-            if not self._stages.is_pending:
-                self._stages.is_pending = True
-                self._tasks.start(self._begin_stage())
+            if self._stages.is_over:
+                ending.finish(FINISHED)
+            elif not self._stages.is_pending:
+                self._begin_stage()
         elif at is not None:
             exceeded = budget.exceeded(now)
             if exceeded is not None:
@@ -274,16 +279,20 @@ class CrawlRun:
             elif at - now > budget.seconds_left(now):
                 ending.finish("time limit: no host may be asked again before it")
 
-    async def _begin_stage(self) -> None:
-        """Add the URLs of the next stage; where there is none, nothing is left to fetch."""
+    def _begin_stage(self) -> None:
+        self._stages.is_pending = True
+        self._tasks.start(self._add_stage())
+
+    async def _add_stage(self) -> None:
+        """Add the URLs of the next stage, or of all that are left."""
         try:
-            found = await self._stages.next()
-            if found is None:
-                self._ending.finish(FINISHED)
-            else:
+            while (found := await self._stages.next()) is not None:
                 self._apply(await self._frontier.add(found))
-                self._stages.is_pending = False
+                if self._worker.waits_for_stages or self._ending.reason:
+                    break
                 self.look()
+            self._stages.is_pending = False
+            self.look()
         except Exception as error:
             self._ending.fail(error)
 

@@ -114,14 +114,14 @@ class Scout(Worker):
         self._start = by_verdict(verdict)
         self._findings.sources.name(first, "start")
         yield [start._replace(**self._start._asdict(), to_fetch=False), *found]
-        yield [start]
+        yield [start._replace(is_forced=True)]
 
     async def work(self, url: LeasedUrl) -> FetchResult:
         """Fetch a sitemap or a page whose links are to be read."""
         try:
             if url.kind == "sitemap":
                 return await self._sitemap(url)
-            return await self._page(url, [])
+            return await self._page(url, [], must_include=url.source != "start")
         except _NOT_NOW as error:
             self._findings.is_undecided = True
             if url.kind == "sitemap":

@@ -162,7 +162,7 @@ def status_of(store: Store, crawl: int | None = None, *, max_reasons: int = 20) 
     return Status(
         crawl=row.id,
         crawls=len(numbers),
-        latest=numbers[-1],
+        latest=numbers[-1] if numbers else 0,
         start=row.start,
         began=_iso(row.at),
         ended=row.ended or _running_or_killed(store, row.id),

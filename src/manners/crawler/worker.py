@@ -55,8 +55,12 @@ class Worker:
     finished.
     """
 
+    follows_links = True
+    """Whether it looks at where a page links to."""
     follows_redirects = True
-    """Whether it looks at where an answer redirects to."""
+    """Whether it looks at where an answer redirects to; else the client does."""
+    waits_for_stages = True
+    """Whether a stage begins when nothing is left of the one before; else at once."""
 
     def __init__(
         self,
@@ -75,7 +79,7 @@ class Worker:
         """Links that were added already: whether they may be followed, and from how deep."""
 
     async def stages(self, starts: Sequence[str]) -> AsyncGenerator[Sequence[FoundUrl], None]:
-        """The URLs to begin with; those of the next stage when all others are done."""
+        """The URLs to begin with, stage by stage."""
         yield [FoundUrl(url, "start", "", 0, 1.0) for url in starts]
 
     async def work(self, url: LeasedUrl) -> FetchResult:
@@ -85,10 +89,12 @@ class Worker:
         found = await self.sitemaps_of(url.url) if url.source == "start" else []
         if url.source == "start" and self._settings.source == "sitemap":
             return await self._unfetched_start(url, found)
-        return await self._page(url, found)
+        return await self._page(url, found, must_include=url.source != "start")
 
-    async def _page(self, url: LeasedUrl, found: list[FoundUrl]) -> FetchResult:
-        page = await self._client.get(url.url, must_include=url.source != "start")
+    async def _page(
+        self, url: LeasedUrl, found: list[FoundUrl], *, must_include: bool
+    ) -> FetchResult:
+        page = await self._client.get(url.url, must_include=must_include)
         if not is_heavy(page.body):
             return await self.settle(await self._result(url, page, *self._read(page), found))
         async with self.turns.turn(url.host, len(page.body)):
@@ -132,7 +138,7 @@ class Worker:
         if target is not None:
             return self._redirected(url, crawled, target, found)
         targets: Sequence[str] = ()
-        if page.ok and self._settings.source != "sitemap":
+        if page.ok and self.follows_links and self._settings.source != "sitemap":
             more, targets = await self._follow(url, page, links)
             found = [*found, *more]
         pace = self._client.pace_of(url.host)
@@ -187,8 +193,10 @@ class Worker:
 
     def _redirect(self, url: LeasedUrl, page: Page) -> tuple[FoundUrl | None, str]:
         """Where a page redirects to, or what is wrong with that; neither for any other page."""
+        if not self.follows_redirects:  # the client has followed it, as far as it could
+            return None, page.cause if page.status is not None else ""
         location = page.headers.get("location", "").strip()
-        if not self.follows_redirects or not location or not 300 <= (page.status or 0) < 400:
+        if not location or not 300 <= (page.status or 0) < 400:
             return None, ""
         target, problem = redirect_target(url.url, page.headers["location"])
         return (None, problem) if problem else (self._target(url, target), "")
@@ -328,6 +336,39 @@ class Worker:
         return FoundUrl(
             *(target, "sitemap", url.url, 1, priority, entry.lastmod, ruling.reason, ruling.rule)
         )
+
+
+class ListWorker(Worker):
+    """Fetches the URLs of a list, and nothing that they lead to.
+
+    `read` reads the next URLs of the list; there may be more than fit in memory.
+    """
+
+    follows_links = follows_redirects = waits_for_stages = False
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        judge: Judge,
+        add: Add,
+        *,
+        draw: Callable[[], float],
+        clock: Callable[[], float],
+        read: Callable[[], list[str]],
+    ) -> None:
+        super().__init__(client, judge, add, draw=draw, clock=clock)
+        self._read_list = read
+
+    async def stages(self, starts: Sequence[str]) -> AsyncGenerator[Sequence[FoundUrl], None]:
+        """The URLs of the list, some at a time."""
+        batch = list(starts) or await asyncio.to_thread(self._read_list)
+        while batch:
+            yield [FoundUrl(url, "start", "", 0, 1.0) for url in batch]
+            batch = await asyncio.to_thread(self._read_list)
+
+    async def work(self, url: LeasedUrl) -> FetchResult:
+        """Fetch a URL of the list."""
+        return await self._page(url, [], must_include=True)
 
 
 def _crawled(url: LeasedUrl, page: Page, fate: Fate, **content: Any) -> CrawledPage:

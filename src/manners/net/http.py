@@ -28,6 +28,7 @@ try:
     from yarl import URL
 
     from manners.net.bodies import pieces, read_body
+    from manners.net.cookies import Cookies
     from manners.net.departures import (
         ATTEMPT,
         Attempt,
@@ -54,7 +55,8 @@ class Http:
     """Sends requests. Made anywhere, used in one event loop, closed there.
 
     `auth` has a name and a password for each origin that needs them; they are sent nowhere else.
-    With `proxy`, the proxy looks up names, so that the guard sees only the host in the URL. A
+    The cookies of `cookie_file` go to the domains that it names. With `proxy`, the proxy looks up
+    names, so that the guard sees only the host in the URL. A
     `resolver` that is passed in is not closed here. `clock` measures how long replies take.
     """
 
@@ -69,6 +71,7 @@ class Http:
         connections: int = 256,
         keep_alive: bool = False,
         cookies: bool = False,
+        cookie_file: str | None = None,
         resolver: AbstractResolver | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -79,8 +82,9 @@ class Http:
         # A bad file is an error right here. True: aiohttp's own, with the system's authorities.
         self._tls = ssl.create_default_context(cafile=ca_file) if ca_file else True
         self._auth = {origin(url): _basic(*login) for url, login in (auth or {}).items()}
-        self._connections, self._keep_alive = connections, keep_alive
+        self._pool = _ConnectionPool(connections, keep_alive)
         self._cookies = cookies
+        self._from_file = None if cookie_file is None else Cookies.read(cookie_file)
         self._resolver, self._clock = resolver, clock
         self._sessions: _Sessions | None = None
         self._reading: set[aiohttp.ClientResponse] = set()
@@ -151,6 +155,8 @@ class Http:
         headers: Mapping[str, str] | None = get.headers or None
         if self._auth and (login := self._auth.get(origin(url))):
             headers = {**login, **get.headers}
+        if self._from_file is not None:
+            headers = _with_cookies(headers or {}, self._from_file.header(url, time.time()))
         return self._session(get.fresh).request(
             get.method,
             URL(url, encoded=True),
@@ -177,7 +183,7 @@ class Http:
                 if self._cookies
                 else aiohttp.DummyCookieJar()
             )
-            self._sessions = _Sessions(self._open(cookies, self._keep_alive), loop, fork)
+            self._sessions = _Sessions(self._open(cookies, self._pool.keep_alive), loop, fork)
         elif self._sessions.loop is not loop:
             raise RuntimeError("in use in another event loop: close it there, or make one for each")
         if not fresh:
@@ -191,7 +197,7 @@ class Http:
     def _open(self, cookies: AbstractCookieJar, keep_alive: bool) -> aiohttp.ClientSession:
         guarded = not self._allow_private and self._proxy is None
         connector = aiohttp.TCPConnector(
-            limit=self._connections,
+            limit=self._pool.connections,
             force_close=not keep_alive,
             use_dns_cache=False,  # one lookup for each connection, judged and used
             resolver=GuardedResolver(self._resolver or SystemResolver(), guarded),
@@ -260,6 +266,13 @@ class Stream:
             raise Broken(self._cause(failure)) from None
 
 
+class _ConnectionPool(NamedTuple):
+    """How many connections there may be, and whether they stay open."""
+
+    connections: int
+    keep_alive: bool
+
+
 class _Sessions(NamedTuple):
     """The sessions of one event loop in one process."""
 
@@ -301,6 +314,14 @@ def _headers(reply: aiohttp.ClientResponse) -> dict[str, str]:
             value = found[name] + ("\n" if name == "x-robots-tag" else ", ") + value
         found[name] = value
     return found
+
+
+def _with_cookies(headers: Mapping[str, str], cookies: str) -> Mapping[str, str]:
+    """Headers with these cookies, behind those that they have."""
+    if not cookies:
+        return headers
+    name = next((name for name in headers if name.lower() == "cookie"), "Cookie")
+    return {**headers, name: "; ".join(filter(None, (headers.get(name), cookies)))}
 
 
 def _basic(name: str, password: str) -> dict[str, str]:

@@ -38,11 +38,22 @@ class Option(NamedTuple):
     metavar: str
     """What stands for the value in the help; empty for a switch."""
     help: str
+    panel: str
+    """The heading in the help under which it stands."""
     name: str = ""
     """How it is written, if not as the setting is."""
     also: tuple[str, ...] = ()
     """Other settings that it sets to the same value."""
 
+
+WHAT = "What to fetch"
+ROBOTS = "How robots.txt is read"
+SPEED = "How fast"
+REQUESTS = "How requests are sent"
+STORED = "Where it is stored"
+OUTPUT = "Output and logs"
+PANELS = (WHAT, ROBOTS, SPEED, REQUESTS, STORED, OUTPUT)
+"""The headings of options in the help, in this order."""
 
 _YEAR = 365 * 86_400
 Seconds = Annotated[float, Range(0, _YEAR, is_open=True)]
@@ -63,36 +74,32 @@ class Fields:
     # Identity: see `identity`.
     agent: Annotated[
         str | None,
-        Option(
-            "NAME",
-            "Who asks: sent as User-Agent, and robots.txt is read for it (default manners).",
-        ),
+        Option("NAME", "Your crawler: it is sent, and robots.txt is read for it.", REQUESTS),
     ] = None
-    user_agent: Annotated[str | None, Option("TEXT", "The User-Agent header to send.")] = None
+    user_agent: Annotated[
+        str | None, Option("TEXT", "The User-Agent header, if not the agent.", REQUESTS)
+    ] = None
 
     # What robots.txt means.
     like: Annotated[
         str | None,
-        Option("NAME", "A system to behave like, with its dialect and profile: scanner, audit."),
+        Option("NAME", "A system to behave like: scanner or audit.", ROBOTS),
     ] = None
     dialect: Annotated[
-        str, Option("NAME", "How to read robots.txt; see `manners dialects` (default rfc9309).")
+        str, Option("NAME", "How to read it (default rfc9309): see manners dialects.", ROBOTS)
     ] = "rfc9309"
     profile: Annotated[
         str,
-        Option(
-            "NAME",
-            "How to retrieve robots.txt, and what failures mean: rfc9309 (default), google, open.",
-        ),
+        Option("NAME", "How to retrieve it: rfc9309 (default), google or open.", ROBOTS),
     ] = "rfc9309"
     respect_robots: bool = True
     """Whether robots.txt is respected; if not, every verdict says so."""
     exclude: Annotated[
         tuple[str, ...],
-        Option("PATTERN", "Exclude URLs that match: a prefix, a glob or re:…; repeatable."),
+        Option("PATTERN", "Exclude URLs: a prefix, a glob or re:…; repeatable.", WHAT),
     ] = ()
     include: Annotated[
-        tuple[str, ...], Option("PATTERN", "Fetch only URLs that match; repeatable.")
+        tuple[str, ...], Option("PATTERN", "Fetch only URLs that match; repeatable.", WHAT)
     ] = ()
 
     # How a robots.txt is retrieved; None is the profile's value.
@@ -103,6 +110,7 @@ class Fields:
         Option(
             "SECONDS",
             "Timeout for one robots.txt (default 10).",
+            REQUESTS,
             name="--timeout",
             also=("connect_timeout", "read_timeout"),
         ),
@@ -114,33 +122,45 @@ class Fields:
     """How long a failure stays fresh, and a robots.txt that does not exist (404, 410)."""
     unreachable: Literal["disallow", "allow"] | None = None
     """The verdict for sites whose robots.txt is unreachable."""
-    allow_private: Annotated[bool, Option("", "Allow requests to private and local addresses.")] = (
-        False
-    )
-    proxy: str | None = None
-    """An http or https proxy for all requests."""
+    allow_private: Annotated[
+        bool, Option("", "Allow requests to private and local addresses.", REQUESTS)
+    ] = False
+    proxy: Annotated[
+        str | None, Option("URL", "An http or https proxy; it looks up host names.", REQUESTS)
+    ] = None
+    """A proxy for all requests."""
     ca_file: str | None = None
     """A file of certificate authorities to trust, instead of the system's."""
     cache: Annotated[
         str | None,
-        Option("FILE|URL", "Keep robots.txt files between runs: a file, or valkey://…"),
+        Option("PLACE", "Keep robots.txt files: in a file, or valkey://…", STORED),
     ] = None
     cache_entries: Count = 128
     """How many robots.txt files are kept in memory."""
 
     # How fast.
     politeness: Annotated[
-        str | None, Option("URL", "Share slots and delays with other processes: valkey://…")
+        str | None, Option("URL", "Share the pace with other processes: valkey://…", SPEED)
     ] = None
-    concurrency: Count = 2
-    """Requests at a time for each host."""
+    concurrency: Annotated[
+        Count, Option("N", "Requests at a time to each host (default 2).", SPEED)
+    ] = 2
     connections: Count = 256
     """Requests at a time, all hosts together."""
     concurrency_prefix: str = "host_concurrency:"
     """The prefix of slot keys in a shared store."""
     lease: Seconds = 300.0
     """Seconds until a slot expires that its holder did not release."""
-    min_delay: Pause = 0.2
+    min_delay: Annotated[
+        Pause,
+        Option(
+            "SECONDS",
+            "Between requests to a host (default 0.2 to 0.5); a longer Crawl-delay counts.",
+            SPEED,
+            name="--delay",
+            also=("max_delay",),
+        ),
+    ] = 0.2
     """The delay between requests to a host is drawn at random between this and `max_delay`."""
     max_delay: Pause = 0.5
     delay_prefix: str = "host_delay:"
@@ -179,40 +199,55 @@ class Fields:
         Option(
             "SECONDS",
             "Timeout for one page (default 60).",
+            REQUESTS,
             name="--timeout",
             also=("page_connect_timeout", "page_read_timeout"),
         ),
     ] = 60.0
     """Seconds for one request; a stream may take as long as it is being read."""
+    headers: Annotated[
+        tuple[str, ...],
+        Option("LINE", "A header for pages: 'Name: value'; repeatable.", REQUESTS, "--header"),
+    ] = ()
     cookies: bool = False
     """Whether cookies that sites set are sent back to them."""
+    cookie_file: Annotated[
+        str | None, Option("FILE", "Send the cookies of a Netscape cookies.txt.", REQUESTS)
+    ] = None
     page_max_redirects: Redirects = 10
 
     # How much.
-    max_pages: Annotated[Count, Option("N", "Stop after this many pages (default 200).")] = 200
-    max_minutes: Annotated[Minutes, Option("N", "Stop after this many minutes (default 60).")] = (
-        60.0
+    max_pages: Annotated[Count, Option("N", "Stop after this many pages (a crawl: 200).", WHAT)] = (
+        200
     )
+    max_minutes: Annotated[
+        Minutes, Option("N", "Stop after this many minutes (a crawl: 60).", WHAT)
+    ] = 60.0
     budget_warning: Fraction = 0.8
     """The used fraction of either budget at which there is a warning."""
 
     # What is discovered.
     source: Annotated[
         Literal["auto", "sitemap", "links"],
-        Option("NAME", "Where to find URLs: auto (both), sitemap, or links."),
+        Option("NAME", "Where to find URLs: auto (both), sitemap or links.", WHAT),
     ] = "auto"
     same_domain: Annotated[
         bool,
         Option(
-            "", "Stay on the hosts of the start URLs (default).", "--same-domain/--no-same-domain"
+            "",
+            "Stay on the hosts of the start URLs (default).",
+            WHAT,
+            "--same-domain/--no-same-domain",
         ),
     ] = True
     max_depth: Annotated[
-        Depth | None, Option("N", "Follow at most this many links in a row.", "--depth")
+        Depth | None, Option("N", "Follow at most this many links in a row.", WHAT, "--depth")
     ] = None
     attempts: Count = 3
     """How often a crawl tries a page that does not answer, or answers with a server error."""
-    max_urls: Annotated[Count, Option("N", "Keep at most this many URLs (default 10000).")] = 10_000
+    max_urls: Annotated[
+        Count, Option("N", "Keep at most this many URLs (default 10000).", WHAT)
+    ] = 10_000
     """URLs of a site to keep: the best by priority, then those found first."""
     max_discovered: Count = 1_000_000
     """URLs to consider; in a crawl, shared among its hosts."""
@@ -221,7 +256,7 @@ class Fields:
     sitemap_depth: Count = 5
     """How deep sitemap indexes may nest."""
     link_depth: Annotated[
-        Count, Option("N", "Follow links this far (default 1: the first page).", "--depth")
+        Count, Option("N", "Follow links this far (default 1: the first page).", WHAT, "--depth")
     ] = 1
     drop_tracking: bool = False
     """Whether tracking parameters are removed from URLs."""
@@ -237,23 +272,23 @@ class Fields:
     # What is kept.
     store: Annotated[
         str | None,
-        Option("PLACE", "Where evidence is kept: a file, or postgresql://… (default manners.db)."),
+        Option("PLACE", "The store: a file (default manners.db), or postgresql://…", STORED),
     ] = None
-    redact_query: Annotated[bool, Option("", "Leave the queries of URLs out of the evidence.")] = (
-        False
-    )
+    redact_query: Annotated[
+        bool, Option("", "Leave the queries of URLs out of the evidence.", STORED)
+    ] = False
     server_timeout: Seconds = 30.0
     """Seconds to wait for PostgreSQL or Valkey to answer, or for a locked store."""
 
     # Logs.
     log_level: Annotated[
         Literal["none", "debug", "info", "warning", "error"],
-        Option("LEVEL", "debug, info, warning, error, or none (default)."),
+        Option("LEVEL", "debug, info, warning, error, or none (default).", OUTPUT),
     ] = "none"
-    log_format: Annotated[Literal["text", "json"], Option("FORMAT", "text (default) or json.")] = (
-        "text"
-    )
-    log_matches: Annotated[bool, Option("", "Log every match, at level debug.")] = False
+    log_format: Annotated[
+        Literal["text", "json"], Option("FORMAT", "text (default) or json.", OUTPUT)
+    ] = "text"
+    log_matches: Annotated[bool, Option("", "Log every match, at level debug.", OUTPUT)] = False
 
     def __post_init__(self) -> None:
         """`Settings` checks the values."""

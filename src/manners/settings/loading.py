@@ -25,6 +25,8 @@ from manners.settings.names import (
 from manners.settings.systems import dialect_of, system_of
 
 _MAX_FILE = 1024 * 1024
+_LISTS = {"exclude": ",", "include": ",", "headers": "\n"}
+"""Settings that are lists, and what stands between the parts of one in a variable."""
 
 
 class Loaded(NamedTuple):
@@ -104,9 +106,9 @@ def _convert(name: str, found: SourcedValue) -> Any:
     try:
         if name == "hosts":
             return parse_hosts(json.loads(value) if found.is_text else value)
-        if found.is_text and name in ("exclude", "include"):  # JSON, or separated by commas
+        if found.is_text and name in _LISTS:  # JSON, or with something between
             is_json = value.lstrip().startswith("[")
-            value = json.loads(value) if is_json else list(_parts(value))
+            value = json.loads(value) if is_json else list(_parts(value, _LISTS[name]))
         converted = fitted(value, known[name], strict=not found.is_text)
         if name == "like":  # it is looked up next
             dialects.get(converted)
@@ -117,8 +119,8 @@ def _convert(name: str, found: SourcedValue) -> Any:
         raise SettingsError(found.source, f"{name}: {error}") from None
 
 
-def _parts(text: str) -> Iterator[str]:
-    return (part.strip() for part in text.split(",") if part.strip())
+def _parts(text: str, separator: str) -> Iterator[str]:
+    return (part.strip() for part in text.split(separator) if part.strip())
 
 
 def _options(options: Mapping[str, Any]) -> Layer:

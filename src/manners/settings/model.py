@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 from manners import logs
 from manners._secrets import without_login, without_secrets
 from manners._text import header_problem
-from manners.errors import SettingsError
+from manners.errors import InvalidURL, SettingsError
 from manners.exclusions import Exclusions, Overrides, refuse_useless
 from manners.identity import Identity, identity
 from manners.politeness.budget import Budget
@@ -20,6 +20,7 @@ from manners.retrieval.profiles import Profile
 from manners.robots import dialects
 from manners.settings.checking import errors_about, fitted, require_table
 from manners.settings.fields import Count, Fields, Pause
+from manners.settings.headers import hidden_header, parse_headers
 from manners.settings.names import (
     MAX_NAME,
     RENAMED,
@@ -32,7 +33,7 @@ from manners.settings.systems import with_system
 from manners.urls import host, origin
 
 _OF_ONE_RUN = (
-    *("store", "cache", "proxy", "ca_file"),
+    *("store", "cache", "proxy", "ca_file", "headers", "cookie_file"),
     *("log_level", "log_format", "log_matches", "server_timeout"),
 )
 """Settings of a run or a machine, which a resumed crawl does not inherit."""
@@ -113,9 +114,11 @@ class Settings(Fields, metaclass=_CheckedKeywords):
             with errors_about(name):
                 Exclusions(getattr(self, name))
                 refuse_useless(getattr(self, name))
+        with errors_about("headers"):
+            parse_headers(self.headers)
         if self.proxy is not None:
             with errors_about("proxy"):
-                origin(self.proxy)
+                _check_proxy(self.proxy)
         if self.min_delay > self.max_delay:
             raise SettingsError("min_delay, max_delay", "the minimum is above the maximum")
         for name, total in (
@@ -187,10 +190,14 @@ class Settings(Fields, metaclass=_CheckedKeywords):
         'postgresql://me:***@example.com/db'
         """
         hidden = {name: getattr(self, name) for name in _ADDRESSES}
-        return self.to_dict() | {
-            name: None if place is None else without_secrets(place)
-            for name, place in hidden.items()
-        }
+        return (
+            self.to_dict()
+            | {
+                name: None if place is None else without_secrets(place)
+                for name, place in hidden.items()
+            }
+            | {"headers": tuple(map(hidden_header, self.headers))}
+        )
 
     if not TYPE_CHECKING:  # a type checker would accept every name
 
@@ -300,6 +307,16 @@ def _check_agent(agent: str | None, is_sent: bool) -> None:
         raise ValueError("is empty: name the agent, or leave it out")
     if is_sent and not agent.isascii():
         raise ValueError("only ASCII can be sent as User-Agent")
+
+
+def _check_proxy(proxy: str) -> None:
+    scheme, is_url, _ = proxy.partition("://")
+    if is_url and scheme.lower().startswith("socks"):
+        raise ValueError("a SOCKS proxy cannot be used: name an http or https proxy")
+    try:
+        origin(proxy)
+    except InvalidURL as error:  # without the URL, which may have a password
+        raise ValueError(f"{without_secrets(proxy)!r}: {error.problem}") from None
 
 
 def parse_hosts(value: Any) -> dict[str, HostSettings]:

@@ -14,6 +14,7 @@ from manners.cli.options import (
     Options,
     RobotsOption,
     UrlsArgument,
+    UrlsColumnOption,
     UrlsOption,
     takes,
 )
@@ -22,6 +23,7 @@ from manners.robots.agents import WILDCARD
 from manners.robots.dialects import DEFAULT
 from manners.robots.policy import Policy
 from manners.robots.verdict import Verdict
+from manners.settings.fields import ROBOTS
 
 if TYPE_CHECKING:
     from manners.cache.robots import AsyncRobotsCache
@@ -38,10 +40,14 @@ def command(
     agent: Annotated[
         list[str] | None,
         typer.Option(
-            "--agent", metavar="NAME", help="The agent to check for (default *); repeatable."
+            "--agent",
+            metavar="NAME",
+            help="The agent to check for (default *); repeatable.",
+            rich_help_panel=ROBOTS,
         ),
     ] = None,
     urls_from: UrlsOption = None,
+    urls_column: UrlsColumnOption = None,
     *,
     options: Options,
     json: JsonOption = False,
@@ -51,10 +57,10 @@ def command(
     Prints the verdict, the rule and its line for each URL. Exit code 0 if all are allowed, 1 if one
     is disallowed, 3 if one could not be decided.
     """
-    given = urls or ([] if urls_from is not None else ["-"])
-    if robots == "-" and "-" in [*given, urls_from]:
+    listed = inputs.UrlList.of(urls, urls_from, urls_column)
+    if robots == "-" and listed.reads_input:
         raise inputs.Unusable("standard input cannot hold both the robots.txt and the URLs")
-    wanted = inputs.all_urls(given, urls_from)
+    wanted = listed.read()
     if robots is not None:
         options.refuse_retrieval()
         if not options.has_settings():  # then msgspec is not needed either

@@ -7,8 +7,17 @@ from typer.core import TyperGroup
 
 from manners._text import cut, printable
 from manners.cli import inputs, render
-from manners.cli.options import LOGS, PAGES, JsonOption, Options, OutputOption, takes
-from manners.settings.fields import flag_of
+from manners.cli.options import (
+    LOGS,
+    PAGES,
+    JsonOption,
+    Options,
+    OutputOption,
+    UrlsColumnOption,
+    UrlsOption,
+    takes,
+)
+from manners.settings.fields import WHAT, flag_of
 from manners.urls import page_url, with_scheme
 
 if TYPE_CHECKING:
@@ -16,14 +25,17 @@ if TYPE_CHECKING:
 
 _SETTINGS = (
     *("max_pages", "max_minutes", "max_depth", "source", "same_domain", "include", "exclude"),
-    *(*PAGES, "politeness", "redact_query", *LOGS),
+    *(*PAGES, "redact_query", *LOGS),
 )
 _STATE = ("store", *LOGS)
 """The settings of subcommands that read a store."""
 
 
+_SUBCOMMANDS = ("resume", "status", "list")
+
+
 def _subcommands(incomplete: str) -> list[str]:
-    return [name for name in ("resume", "status", "list") if name.startswith(incomplete)]
+    return [name for name in _SUBCOMMANDS if name.startswith(incomplete)]
 
 
 _StartArgument = Annotated[
@@ -35,10 +47,14 @@ _StartArgument = Annotated[
     ),
 ]
 _NewOption = Annotated[
-    bool, typer.Option("--new", help="Start a new crawl even if the last one is unfinished.")
+    bool,
+    typer.Option(
+        "--new", help="Begin anew, even if the last crawl is unfinished.", rich_help_panel=WHAT
+    ),
 ]
 _DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Show what would be done; fetch no page.")
+    bool,
+    typer.Option("--dry-run", help="Show what would be done; fetch no page.", rich_help_panel=WHAT),
 ]
 
 
@@ -66,6 +82,8 @@ def start(
     new: _NewOption = False,
     dry_run: _DryRunOption = False,
     output: OutputOption = None,
+    urls_from: UrlsOption = None,
+    urls_column: UrlsColumnOption = None,
     resumes: Annotated[bool, typer.Option("--resume", hidden=True)] = False,
     number: Annotated[int | None, typer.Option("--crawl", hidden=True, min=1)] = None,
     *,
@@ -89,19 +107,31 @@ def start(
         return _resume(number, urls or [], options, output, json)
     if number is not None:
         raise inputs.Unusable("--crawl needs a subcommand: crawl resume N, or crawl status N")
-    if not urls:
-        raise inputs.Unusable("no start URL: pass one, or `manners crawl resume`")
+    if not urls and urls_from is None:
+        raise inputs.Unusable("no start URL: pass one, or --urls FILE; or `manners crawl resume`")
+    _refuse_misspelt(urls or [])
     from manners.cli import planning
     from manners.cli.crawling import run_crawl
 
     settings = options.load()
     settings = settings.but(store=settings.store or inputs.STORE)
-    starts = [page_url(with_scheme(url)) for url in urls]
+    starts = [page_url(url) for url in inputs.UrlList.of(urls, urls_from, urls_column).read()]
+    if not starts:
+        raise inputs.Unusable(f"there is no URL in {urls_from!r}")
     if dry_run:
         return planning.dry_run(starts, settings, json)
     if not new:
         planning.refuse_if_unfinished(settings)
     return run_crawl(starts, settings, False, output, json)
+
+
+def _refuse_misspelt(urls: list[str]) -> None:
+    """Raise for a word that looks like the name of a subcommand, and not like a URL."""
+    from difflib import get_close_matches  # few need it
+
+    near = get_close_matches(urls[0], _SUBCOMMANDS, 1) if urls and urls[0].isalpha() else []
+    if near:
+        raise inputs.Unusable(f"{urls[0]!r} is not a URL; did you mean `crawl {near[0]}`?")
 
 
 @command.command("resume")

@@ -12,6 +12,7 @@ from manners.robots.groups import Group
 from manners.robots.lines import Line, read_lines
 from manners.robots.policy import Policy, Robots
 from manners.robots.verdict import Reason, Verdict
+from manners.settings.fields import ROBOTS
 
 if TYPE_CHECKING:
     from manners.retrieval.outcome import Outcome
@@ -34,7 +35,8 @@ def command(
         typer.Option(
             "--agent",
             metavar="NAME",
-            help="The agent to check for (default *); repeat it for other names of the same agent.",
+            help="The agent to check for (default *); repeat it for its other names.",
+            rich_help_panel=ROBOTS,
         ),
     ] = None,
     *,

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from manners._text import count, duration, printable
+from manners._text import count, cut, duration, printable
 from manners.cli import UNDECIDED, inputs, render
 from manners.cli.options import RETRIEVAL, JsonOption, Options, UrlArgument, takes
 from manners.robots.lines import read_lines
+from manners.settings.fields import STORED
 
 if TYPE_CHECKING:
     from manners.cache.site import Site
-    from manners.robots.groups import Directive
+    from manners.robots.groups import Directive, Group
     from manners.robots.policy import Robots
 
 _SHOWN = 10
@@ -28,7 +29,10 @@ def command(
     save: Annotated[
         str | None,
         typer.Option(
-            "--save", metavar="FILE|-", help="Write the file as received; - is standard output."
+            "--save",
+            metavar="FILE",
+            help="Write the file as received; - is standard output.",
+            rich_help_panel=STORED,
         ),
     ] = None,
     *,
@@ -93,11 +97,7 @@ def _lines(site: "Site") -> list[str]:
         charset = outcome.charset or "none named, read as utf-8"
         rows.append(("size", count(outcome.bytes, "byte") + cut))
         rows.append(("charset", charset))
-        groups = [
-            f"{', '.join(group.agents)} (line {group.line}): " + count(len(group.rules), "rule")
-            for group in robots.groups
-        ]
-        rows += _listed("groups", groups)
+        rows += _listed("groups", list(map(_group, robots.groups)))
         rows += _listed("sitemaps", [sitemap.url for sitemap in robots.sitemaps])
         rows += _listed("directives", list(map(_directive, _directives(robots))))
         rows += _listed(
@@ -111,6 +111,17 @@ def _lines(site: "Site") -> list[str]:
         render.styled(printable(outcome.url), "bold"),
         *(f"  {name:<10} {printable(text)}" for name, text in rows),
     ]
+
+
+def _group(group: "Group") -> str:
+    """Whom a group is for, how many rules it has, and what else it says: Crawl-delay, and so on."""
+    directives = [
+        cut(f"{item.name} {item.written}", 100) + (" (invalid)" if item.value is None else "")
+        for item in group.directives[:_SHOWN]
+    ]
+    agents = cut(", ".join(group.agents), 200)
+    content = ", ".join([count(len(group.rules), "rule"), *directives])
+    return f"{agents} (line {group.line}): {content}"
 
 
 def _directives(robots: "Robots") -> "list[Directive]":
@@ -163,6 +174,10 @@ def _as_dict(site: "Site") -> dict[str, Any]:
                 "agents": list(group.agents),
                 "line": group.line,
                 "rules": [rule._asdict() for rule in group.rules],
+                "directives": [
+                    {"name": item.name, "value": item.written, "line": item.line}
+                    for item in group.directives
+                ],
             }
             for group in robots.groups
         ],

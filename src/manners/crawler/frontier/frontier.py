@@ -197,10 +197,10 @@ class Frontier:
         with self.store.reading() as connection:
             return Queries(connection, self.crawl).paces()
 
-    def starts(self) -> Iterator[str]:
-        """The URLs that the crawl started with, and where those redirect to."""
+    def starts(self, *, given: bool = False) -> Iterator[str]:
+        """The URLs that the crawl started with; unless `given`, also where those redirect to."""
         with self.store.reading() as connection:
-            yield from Queries(connection, self.crawl).starts()
+            yield from Queries(connection, self.crawl).starts(given=given)
 
     def followed(self) -> Iterator[str]:
         """The URLs of links that were queued once, whatever became of them."""

@@ -83,7 +83,7 @@ def _values(columns: Sequence[str]) -> str:
 def insert_crawl(
     connection: Connection, start: str, now: float, settings: Mapping[str, Any], command: str
 ) -> int:
-    """Add a crawl, or a discovery; returns its number."""
+    """Add a crawl, a discovery or a list; returns its number."""
     row = {"start": start, "at": int(now * 1000), "command": command}
     row["settings"] = json.dumps(settings)
     inserted = connection.execute(insert(crawls).values(row))
@@ -292,11 +292,13 @@ class Queries:
         rows = self._connection.execute(select(hosts).where(hosts.c.crawl == self._crawl))
         return {row.host: (row.delay, row.not_before) for row in rows}
 
-    def starts(self) -> Iterator[str]:
-        """The URLs that the crawl started with, and where those redirect to."""
+    def starts(self, *, given: bool = False) -> Iterator[str]:
+        """The URLs that the crawl started with; unless `given`, also where those redirect to."""
         query = select(crawls.c.start).where(crawls.c.id == self._crawl)
         yield from str(self._connection.execute(query).scalar() or "").split()
         query = select(urls.c.url).where(self._own & (urls.c.source == "start"))
+        if given:
+            query = query.where(urls.c.found_in == "")
         yield from self._connection.execute(query).scalars()
 
     def followed(self) -> Iterator[str]:

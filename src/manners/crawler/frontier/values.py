@@ -33,16 +33,13 @@ class FoundUrl(NamedTuple):
     """Redirects between the last link and this URL."""
     to_fetch: bool = True
     """False for a URL that a discovery lists and does not fetch."""
+    is_forced: bool = False
+    """Whether it is to be fetched whatever is known of it."""
 
     @property
     def is_kept(self) -> bool:
         """Whether it may be fetched."""
         return not self.reason
-
-    @property
-    def is_given(self) -> bool:
-        """Whether it is to be fetched because the user said so, whatever is known of it."""
-        return self.source == "start" and not self.found_in and self.to_fetch
 
 
 class LeasedUrl(NamedTuple):

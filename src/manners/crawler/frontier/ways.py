@@ -175,7 +175,7 @@ class Ways:
 
     def _improve(self, known: KnownUrl, found: FoundUrl) -> bool:
         """Note what is better about a way to a known URL; whether what it leads to gets nearer."""
-        if found.is_given and known.state in ("blocked", "kept"):
+        if found.is_forced and known.state in ("blocked", "kept"):
             self._settle(known, "", found)
             return False
         reason, before = self._limits.reason(found), known.rank
