@@ -68,7 +68,7 @@ IO_MODULES = {
 # What `import manners` may load beyond what a bare interpreter has: the standard library's
 # machinery for typing, and ourselves.
 MAY_LOAD = {
-    "_collections", "_functools", "_operator", "_sre", "_typing", "abc", "collections",
+    "_collections", "_functools", "_operator", "_sre", "_types", "_typing", "abc", "collections",
     "contextlib", "copyreg", "enum", "functools", "importlib", "itertools", "keyword", "manners",
     "operator", "re", "reprlib", "types", "typing", "warnings",
 }  # fmt: skip

@@ -295,7 +295,7 @@ def test_breaking_out_of_the_loop_stops_the_crawl(place: str) -> None:
 
 
 BREAKS = """
-import asyncio, logging, sys, threading
+import asyncio, inspect, logging, sys, threading
 from manners.crawler.crawl import crawl
 logging.basicConfig(level=logging.ERROR)
 how, url, place = sys.argv[1:]
@@ -336,7 +336,7 @@ async def forgotten():
     await anext(pages)
 
 work = globals()[how]
-asyncio.run(work()) if asyncio.iscoroutinefunction(work) else work()
+asyncio.run(work()) if inspect.iscoroutinefunction(work) else work()
 """
 
 

@@ -503,3 +503,28 @@ def test_opening_a_store_does_not_load_alembic(places: Places) -> None:
     place = places.new()
     assert "alembic" in json.loads(ended(process("modules", place)))
     assert "alembic" not in json.loads(ended(process("modules", place)))
+
+
+LOCKED_OUT = """
+import os, sys
+from manners.store.database import Store
+if os.geteuid() == 0:
+    os.setuid(65534)
+try:
+    Store(sys.argv[1], create=False)
+except PermissionError as error:
+    print(error.strerror)
+"""
+
+
+def test_a_store_in_a_folder_that_may_not_be_entered_is_not_called_missing(tmp_path: Path) -> None:
+    """Nobody can know whether the file is there; every Python says the same."""
+    folder = tmp_path / "locked"
+    folder.mkdir(mode=0)
+    ran = subprocess.run(
+        [sys.executable, "-c", LOCKED_OUT, folder / "evidence.db"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.stdout, ran.stderr) == ("Permission denied\n", "")

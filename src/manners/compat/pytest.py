@@ -7,6 +7,7 @@ loaded with the first such file.
 import os
 import re
 import sys
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
@@ -136,6 +137,9 @@ class RobotsTests(pytest.File):
         try:
             if path.is_file():
                 return load(path, dialect)[0], shown
+            # Since Python 3.14, is_file() says no to whatever the system refuses.
+            with suppress(FileNotFoundError, NotADirectoryError, ValueError):
+                path.stat()
         except OSError as error:
             raise MannersError(f"{shown} cannot be read: {error.strerror}") from None
         raise MannersError(f"no file {shown}; 'robots' is a path from the folder of this file")

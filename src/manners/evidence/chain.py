@@ -118,6 +118,8 @@ def verify(links: Iterable[ChainLink], start: Head, head: Head | None = None) ->
 
 
 def _follows(last: Head, link: ChainLink) -> bool:
+    if not isinstance(last.hash, str):  # SQLite holds any type; Python 3.14 reads hex in bytes, too
+        return False
     try:
         expected = hash_of(last.hash, link.id, link.type, link.content, link.metadata)
     except (TypeError, ValueError):  # the previous hash is not one

@@ -73,6 +73,7 @@ class Store:
         self._given = str(place)
         create = create and not readonly
         if url.get_backend_name() == "sqlite":
+            _check_access(Path(self.place))
             if Path(self.place).is_dir():
                 raise StoreError(self.place, "it is a folder, and a file is needed")
             if not create and not Path(self.place).is_file():
@@ -275,6 +276,19 @@ def _timeout_message(error: object, timeout: float) -> str | None:
 
 
 # Opening.
+
+
+def _check_access(path: Path) -> None:
+    """Raise PermissionError for a file in a folder that may not be entered.
+
+    Since Python 3.14, `is_file` and its like say no in this case, as if there were no file.
+    """
+    try:
+        path.stat()
+    except PermissionError:
+        raise
+    except (OSError, ValueError):
+        pass
 
 
 def _parse_place(place: str | Path) -> tuple[str, sqlalchemy.URL]:
