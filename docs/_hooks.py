@@ -82,18 +82,14 @@ def typed_lines(text: str, prompt: str) -> str:
 def options_page() -> str:
     """Every command, with what it does, its arguments and its options."""
     app: Any = typer.main.get_command(build())
-    return "\n\n".join(
-        command_section(words, command)
-        for name in sorted(app.commands)
-        for words, command in all_commands(f"manners {name}", app.commands[name])
-    )
+    return "\n\n".join(command_section(*named) for named in all_commands("manners", app))
 
 
 def all_commands(words: str, command: Any) -> Iterator[tuple[str, Any]]:
     """A command that does something by itself, then its subcommands."""
     if command.params or not hasattr(command, "commands"):
         yield words, command
-    for name, subcommand in getattr(command, "commands", {}).items():
+    for name, subcommand in sorted(getattr(command, "commands", {}).items()):
         yield from all_commands(f"{words} {name}", subcommand)
 
 

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from manners import Settings
-from tests.docs.test_docs import DOCS, Block, Reader, blocks, with_free_ports
+from tests.docs.test_docs import COMING_FROM, DOCS, Block, Reader, blocks, with_free_ports
 
-PAGES = sorted(set(DOCS.glob("coming-from/*.md")) - {DOCS / "coming-from" / "today.md"})
 RUN_HERE = ("urllib.robotparser", "Protego", "Scrapy")
 """Whose calls are Python, and installed: their side of the table is run, too."""
 
@@ -56,7 +55,7 @@ def check(row: Row, reader: Reader) -> None:
         assert eval(row.theirs.strip("`"), reader.names) == answer, f"{place}: {row.theirs}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", COMING_FROM, ids=lambda page: page.stem)
 def test_every_row_answers_what_it_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -69,7 +68,7 @@ def test_every_row_answers_what_it_says(
             check(step, reader) if isinstance(step, Row) else reader.follow(step)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", COMING_FROM, ids=lambda page: page.stem)
 def test_a_page_has_a_table_of_calls(page: Path) -> None:
     """Somebody who comes from there finds at least three calls."""
     assert len(rows(page.read_text(encoding="utf-8"))) >= 3
