@@ -15,6 +15,7 @@ from manners.cli.listed import progress_line
 from manners.crawler.crawl import CrawlView
 from manners.crawler.run import HostView
 from tests.cli.running import Run, runner, without_times
+from tests.contracts.postgres import Postgres
 from tests.faults.server import Call, Site, by_path, in_thread, page
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -236,15 +237,27 @@ def test_a_crawl_is_not_mistaken_for_a_list(
     run: Run, site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`crawl resume` and `crawl status` are about crawls; a list is shown by its number."""
-    write_list(site, "/a", "/b")
-    run("--urls", "list.txt")
+    write_list(site, "/a", "/links")
+    run("--urls", "list.txt", "--max-pages", "1")
     crawl = runner(capsys, "crawl")
     assert "only lists of `manners get`" in crawl("resume").err
+    assert crawl("resume", "1", "--max-pages", "9").code == 0
+    assert sorted(pages(site)) == ["/a", "/links"]  # what it links to is not fetched
     shown = crawl("status", "1")
     assert shown.code == 0
     assert "fetched          2" in shown.out
     assert runner(capsys, "report")("manners.db", "--crawl", "1").code == 0
     assert str(Path("list.txt").resolve()) in Path("report.html").read_text()
+
+
+def test_the_same_in_postgresql(run: Run, site: Site, postgres: Postgres) -> None:
+    """A list in another kind of store goes on in the same way."""
+    place = postgres.database()
+    write_list(site, "/a", "/b", "/c")
+    assert run("--urls", "list.txt", "--store", place, "--max-pages", "2").code == 3
+    ran = run("--urls", "list.txt", "--store", place, "--resume", "--max-pages", "9")
+    assert (ran.code, sorted(pages(site))) == (0, ["/a", "/b", "/c"])
+    assert ran.err.splitlines()[0] == "1 fetched, 2 skipped: done before"
 
 
 def test_the_progress_says_what_is_waited_for() -> None:

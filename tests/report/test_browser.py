@@ -239,4 +239,4 @@ def test_a_chart_says_what_it_shows(browser: "Browser", good: Path) -> None:
         assert name.first.is_visible()
         assert seen.page.get_by_role("table", name="news.example").count() == 1
         assert seen.page.get_by_role("columnheader", name="Shortest gap").count() >= 3
-        assert seen.page.get_by_role("region", name="Time line").count() == 1
+        assert seen.page.get_by_role("region", name="Timeline").count() == 1

@@ -29,7 +29,7 @@ def parse_headers(lines: Iterable[str]) -> dict[str, str]:
             raise ValueError(f"{name} is a setting of its own: --user-agent")
         if name.lower() in _RESERVED:
             raise ValueError(f"{name} cannot be set")
-        value = value.strip()
+        value = value.strip(" ")
         if problem := header_problem(value):
             raise ValueError(f"{name} {problem}")
         if not value.isascii():
