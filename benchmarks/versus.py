@@ -6,7 +6,7 @@ other one, turn by turn: the median, and the range that half of them lie in. Pro
 of the whole run. On a busy machine only processor time and many short turns tell something.
 
     python -m benchmarks.versus ../before crawl --quick
-    python -m benchmarks.versus ../before --turns 20 manners check --robots /tmp/robots.txt /a
+    python -m benchmarks.versus --turns 20 ../before manners check --robots /tmp/robots.txt /a
 """
 
 import argparse
@@ -32,6 +32,8 @@ def run(checkout: Path, command: list[str], output: Path) -> Figures:
     if (checkout / "benchmarks" / f"{name}.py").exists():
         full = [str(bin_folder / "python"), "-m", f"benchmarks.{name}", *arguments]
         full += ["--json", str(output)]
+    elif not (bin_folder / name).exists():
+        raise SystemExit(f"{checkout} has no benchmark and no program {name!r}; options come first")
     output.unlink(missing_ok=True)
     process = subprocess.Popen(full, cwd=checkout, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
