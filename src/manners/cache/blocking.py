@@ -104,10 +104,11 @@ class RobotsCache:
         self.close()
 
     def _fresh(self, url: str) -> ParsedEntry | None:
-        site, now = origin(url), self._cache.clock()
-        cached = self._cache.fresh(site, now)
+        site, robots = origin(url), self._cache
+        now = robots.clock()
+        cached = robots.fresh(site, now)
         if cached is not None and now >= cached.refresh_at:
-            portal.call(self._cache.refresh, site)
+            portal.call(robots.refresh, site)
         return cached
 
 

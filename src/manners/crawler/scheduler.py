@@ -20,7 +20,7 @@ URLs were leased, a request ended) and asks `next(now)` what to start:
 import heapq
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from enum import Enum
+from enum import StrEnum
 from typing import Generic, NamedTuple, TypeVar
 
 MAX_BATCH = 64
@@ -37,7 +37,7 @@ PaceOf = Callable[[str], tuple[float, float]]
 """The delay of a host, in seconds, and the time from which its next request may be started."""
 
 
-class HostKind(Enum):
+class HostKind(StrEnum):
     """What is known of a host. All kinds but one may use only a part of the connections."""
 
     QUICK = "quick"
@@ -270,6 +270,8 @@ class Scheduler(Generic[_Item]):
     def _leave_lines(self, large_pages: int) -> None:
         """Put hosts that wait in line back into the heap, as many as there are connections for."""
         for kind, line in self._lines.items():
+            if not line:  # as nearly always
+                continue
             places = self._connections_for(kind, large_pages)
             for _ in range(min(max(places, 0), len(line))):
                 queue = line.popleft()

@@ -241,23 +241,22 @@ class Worker:
         """The possibly new URLs that a page links to, and all that may be followed."""
         found: list[FoundUrl] = []
         targets: list[str] = []
-        known, depth, judge = self._known, url.depth + 1, self._judge
+        known, depth, judge, nofollow = self._known, url.depth + 1, self._judge, links.nofollow
         keeps_targets = self._settings.max_depth is not None
         for number, link in enumerate(links.links, 1):
             if not number % SLICE:
                 await asyncio.sleep(0)
-            target = link.url
-            nofollow = links.against(link)
-            if keeps_targets and not nofollow and judge.is_inside(target):
+            target, may_follow = link.url, not (nofollow or link.nofollow)
+            if keeps_targets and may_follow and judge.is_inside(target):
                 targets.append(target)
-            quality = (not nofollow, -depth)
+            quality = (may_follow, -depth)
             before = known.get(target)
             if before is not None and before >= quality:
                 continue
             if before is None and len(known) >= _REMEMBERED:
                 del known[next(iter(known))]
             known[target] = quality
-            ruling = judge.by_link(target, nofollow)
+            ruling = judge.by_link(target, links.against(link))
             found.append(
                 FoundUrl(
                     *(target, "link", page.final_url, depth, DEFAULT_PRIORITY, None),

@@ -13,6 +13,7 @@ One process at a time works on a crawl.
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection
@@ -52,6 +53,7 @@ _REASONS_BY_SETTING = {
 }
 """Settings, and what is blocked for which reasons because of them."""
 _UNCHANGED = Change()
+_page_values, _retry_values = itemgetter(*PAGE_COLUMNS), itemgetter(*RETRY_COLUMNS)
 
 
 class Frontier:
@@ -275,12 +277,11 @@ class Frontier:
                 )
             )
             if page.was_allowed:
-                values = page.to_row()
+                row = page.to_row()
                 if page.state == "queued":
-                    retries.append((digest, *(clean(values[name]) for name in RETRY_COLUMNS)))
+                    retries.append((digest, *map(clean, _retry_values(row))))
                 else:
-                    answer = (clean(values[name]) for name in PAGE_COLUMNS)
-                    pages.append((digest, *answer, self._targets(item)))
+                    pages.append((digest, *map(clean, _page_values(row)), self._targets(item)))
             if item.pace is not None:
                 paces[item.url.host] = (item.url.host, *item.pace)
         queries.finish(finished)
