@@ -86,7 +86,7 @@ def test_everything_is_counted(store: EvidenceStore) -> None:
     assert status.start == f"{SITE}/ https://other.example/"
     assert status.began.endswith("+00:00")
     assert (status.ended, status.seconds) == ("interrupted", 75.5)
-    assert status.states == {"done": 5, "failed": 4, "blocked": 3, "queued": 3, "leased": 1}
+    assert status.states == {"done": 5, "failed": 4, "blocked": 3, "queued": 4}
     assert [*status.statuses.items()] == [("200", 3), ("404", 1)]
     assert status.redirects == 1
     assert [*status.failures.items()] == [
@@ -134,7 +134,7 @@ def test_only_the_most_frequent_reasons_are_told(store: EvidenceStore) -> None:
     [
         ("page", "queued", "status 503", True),
         ("sitemap", "queued", "status 503", True),
-        ("sitemap", "leased", "", True),
+        ("sitemap", "taken", "", True),
         ("page", "blocked", "unreachable", True),
         ("sitemap", "blocked", "unreachable", True),
         ("page", "blocked", "rule-matched", False),
@@ -149,7 +149,7 @@ def test_whether_there_is_something_to_go_on_with(
 
     async def main() -> None:
         await frontier.add([link("/done"), link("/x", kind)])
-        fate = {} if state == "leased" else {"x": (state, reason, None)}
+        fate = {} if state == "taken" else {"x": (state, reason, None)}
         await finish(frontier, done=("done", "", 200), **fate)
 
     frontier = Frontier(store, crawls.begin(store, [f"{SITE}/"], now=1.0))
@@ -287,7 +287,6 @@ def test_a_crawl_that_was_killed_says_so(new: New) -> None:
         with EvidenceStore(place) as store:
             status = status_of(store)
             assert status.ended == KILLED
-            assert status.states["leased"] > 0
             assert status.remaining + status.states["done"] == 31
             assert status_of(store).ended == KILLED  # looking changes nothing
         again = Crawl([], settings(store=place, concurrency=20), resume=True)

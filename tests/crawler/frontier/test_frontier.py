@@ -123,14 +123,14 @@ async def walk(frontier: Frontier, *steps: tuple[str, Sequence[str]]) -> None:
     for path, paths in steps:
         leased = await taken(frontier)
         await frontier.finish(done(leased.pop(path), *paths))
-        await frontier.end("interrupted", 0.0)  # the others are queued again
+        await frontier.end("interrupted", 0.0)  # nobody fetches the others
 
 
 # The verbs.
 
 
-def test_a_url_goes_from_queued_to_leased_to_done(store: EvidenceStore) -> None:
-    """And the store has every word of the way."""
+def test_a_url_stays_queued_until_it_is_done(store: EvidenceStore) -> None:
+    """It is given out once, and the store has every word of the way."""
 
     async def main() -> None:
         frontier = made(store)
@@ -143,8 +143,7 @@ def test_a_url_goes_from_queued_to_leased_to_done(store: EvidenceStore) -> None:
             LeasedUrl(f"{SITE}/", "example.com", "page", "start", "", 0, 0, 1.0, 0),
         )
         assert found.more_at is None
-        assert states(frontier) == {"/": ("leased", "")}
-        assert await frontier.hosts_with_work() == {}
+        assert states(frontier) == {"/": ("queued", "")}
         assert await frontier.take("example.com", 10, now=5.0) == ((), None)
         change = await frontier.finish(
             done(found.urls[0], "/a", evidence=7, pace=(0.3, 12.5), rule="r", line=3)
@@ -230,7 +229,7 @@ def test_hosts_are_told_apart(store: EvidenceStore) -> None:
         assert change.hosts == {"a.example", "b.example"}
         assert set(await frontier.hosts_with_work()) == {"a.example", "b.example"}
         assert len((await frontier.take("a.example", 10, 0.0)).urls) == 2
-        assert set(await frontier.hosts_with_work()) == {"b.example"}
+        assert len((await frontier.take("b.example", 10, 0.0)).urls) == 1
         assert (await frontier.take("nobody.example", 10, 0.0)) == ((), None)
 
     run(main)
@@ -612,7 +611,6 @@ def test_what_is_tried_again_waits_for_its_time(store: EvidenceStore) -> None:
         )
         assert change.hosts == {"example.com"}
         assert Counter(change.states) == {"leased": -1, "queued": 1}
-        assert await frontier.hosts_with_work() == {"example.com": 100.0}
         assert await frontier.take("example.com", 10, 99.9) == ((), 100.0)
         await frontier.finish(done(leased["/b"], "/c"))
         assert await frontier.hosts_with_work() == {"example.com": 0.0}
@@ -655,7 +653,7 @@ def test_answers_before_the_last_are_kept_apart(store: EvidenceStore) -> None:
 # Going on.
 
 
-def test_what_was_leased_is_queued_again(store: EvidenceStore) -> None:
+def test_what_was_being_fetched_is_given_out_again(store: EvidenceStore) -> None:
     """When the crawl ends, and when one goes on that was killed; what is settled stays so."""
 
     async def main() -> None:
@@ -669,13 +667,14 @@ def test_what_was_leased_is_queued_again(store: EvidenceStore) -> None:
             "/0": ("done", ""), "/1": ("failed", "status 500"), "/2": ("blocked", "rule-matched"),
             "/3": ("queued", ""), "/4": ("queued", ""), "/5": ("queued", ""),
         }  # fmt: skip
-        assert states(frontier)["/3"] == ("leased", "")
-        await frontier.end(None, 3.0)  # only how long it has been running
-        assert states(frontier)["/3"] == ("leased", "")
-        frontier = again(frontier)
         assert states(frontier) == expected
-        await taken(frontier, 1)
+        await frontier.end(None, 3.0)  # only how long it has been running
+        assert set(await taken(frontier)) == {"/4", "/5"}
+        frontier = again(frontier)
+        assert set(await taken(frontier)) == {"/3", "/4", "/5"}
+        assert await taken(frontier) == {}
         await frontier.end("interrupted", 7.5)
+        assert set(await taken(frontier)) == {"/3", "/4", "/5"}
         assert states(frontier) == expected
         assert frontier.seconds() == 7.5
         with store.reading() as connection:
@@ -816,9 +815,12 @@ def test_what_is_done_or_under_way_is_not_dropped(store: EvidenceStore) -> None:
         found = Counter((row.host, row.state) for row in rows(frontier).values())
         assert found == {
             ("a.example", "done"): 3,
-            ("a.example", "leased"): 3,
+            ("a.example", "queued"): 3,
             ("b.example", "queued"): 3,
         }
+        for each in leased[3:]:
+            await frontier.finish(done(each))
+        assert Counter(row.state for row in rows(frontier).values()) == {"done": 6, "queued": 3}
 
     run(main)
 

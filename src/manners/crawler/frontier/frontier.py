@@ -1,7 +1,6 @@
 """The frontier of one crawl.
 
-    queued     to be fetched
-    leased     being fetched; queued again when the crawl ends before it is finished
+    queued     to be fetched, or being fetched: nothing is written until it is finished
     done       answered, whatever the status
     failed     not answered, or only with server errors, on every attempt
     blocked    may not be fetched; the reason says why
@@ -83,6 +82,8 @@ class Frontier:
             "page": Room("page", max_urls, "max_discovered"),
             "sitemap": Room("sitemap", max_sitemaps, "max_sitemaps"),
         }
+        self._in_hand: dict[str, set[str]] = {}
+        """The digests of URLs that are being fetched, by host."""
         with store.reading() as connection:
             queries = Queries(connection, crawl)
             if not queries.exists():
@@ -141,6 +142,8 @@ class Frontier:
                 for item in items
             ]
             Queries(connection, self.crawl).finish(rows)
+            for item, (_, digest) in zip(items, rows, strict=True):
+                self._let_go(item, digest)
             pages = sum(item.kind == "page" for item in items)
             return _first(Change(states={"leased": -pages, state: pages}), len(items))
 
@@ -152,12 +155,14 @@ class Frontier:
 
         def job(connection: Connection, items: Sequence[None]) -> Sequence[None]:
             Queries(connection, self.crawl).end(reason, seconds)
+            if reason is not None:
+                self._in_hand.clear()
             return items
 
         await self.store.write(job, None)
 
     def resume(self, settings: Mapping[str, Any]) -> None:
-        """Queue what was leased when the crawl stopped, and what may be fetched now.
+        """Queue what may be fetched now; and what an older version was fetching when it stopped.
 
         That is what could not be decided; what was too deep, if the limit has changed; and what
         was blocked because of settings that have changed.
@@ -222,12 +227,24 @@ class Frontier:
         queries = Queries(connection, self.crawl)
         batches = []
         for name, limit, now in items:
-            leased = queries.lease(name, limit, now)
-            for url in leased:
+            in_hand = self._in_hand.setdefault(name, set())
+            due = queries.due(name, limit + len(in_hand), now)
+            free = [(digest, url) for digest, url in due if digest not in in_hand][:limit]
+            for digest, url in free:
+                in_hand.add(digest)
                 self._rooms[url.kind].queued[url.host] -= 1
-            more_at = queries.soonest(name) if len(leased) < limit else now
-            batches.append(LeasedBatch(tuple(leased), more_at))
+            if not in_hand:
+                del self._in_hand[name]
+            more_at = queries.later(name, now) if len(free) < limit else now
+            batches.append(LeasedBatch(tuple(url for _, url in free), more_at))
         return batches
+
+    def _let_go(self, url: LeasedUrl, digest: str) -> None:
+        """A URL was finished, one way or another."""
+        in_hand = self._in_hand.get(url.host, set())
+        in_hand.discard(digest)
+        if not in_hand:
+            self._in_hand.pop(url.host, None)
 
     def _add(self, connection: Connection, items: Sequence[Sequence[FoundUrl]]) -> list[Change]:
         queries = Queries(connection, self.crawl)
@@ -245,6 +262,7 @@ class Frontier:
         shorter: list[str] = []
         for item, digest in zip(items, digests, strict=True):
             url, page, found = item.url, item.page, item.found
+            self._let_go(url, digest)
             ways.count(url.kind, "leased", page.state)
             if page.state == "queued":
                 ways.hosts.add(url.host)
@@ -336,7 +354,9 @@ class Frontier:
         self, queries: Queries, ways: Ways, room: Room, name: str, number: int, before: int
     ) -> None:
         """Drop the worst URLs of a host: new ones are forgotten, others blocked."""
-        rows = queries.worst(name, room.kind, number)
+        in_hand = self._in_hand.get(name, ())
+        rows = queries.worst(name, room.kind, number + len(in_hand))
+        rows = [row for row in rows if row[0] not in in_hand][:number]
         old = [digest for digest, sequence in rows if sequence <= before]
         queries.delete([digest for digest, sequence in rows if sequence > before])
         queries.drop(old, NO_ROOM, room.setting)

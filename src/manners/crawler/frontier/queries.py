@@ -60,12 +60,11 @@ def _statements(is_sqlite: bool) -> dict[str, str]:
         "pace": f"INSERT INTO hosts {_values(('crawl', 'host', 'delay', 'not_before'))}"
         " ON CONFLICT (crawl, host)"
         " DO UPDATE SET delay = excluded.delay, not_before = excluded.not_before",
-        "lease": "UPDATE urls SET state = 'leased' WHERE crawl = ? AND digest IN"  # noqa: S608
-        " (SELECT digest FROM urls WHERE crawl = ? AND host = ? AND state = 'queued'"
-        " AND not_before <= ? ORDER BY priority DESC, depth, seq LIMIT ?)"
-        f" RETURNING {', '.join(LeasedUrl._fields)}, seq",
-        "soonest": "SELECT min(not_before) FROM urls"
-        " WHERE crawl = ? AND host = ? AND state = 'queued'",
+        "due": f"SELECT {', '.join(LeasedUrl._fields)}, digest FROM urls"  # noqa: S608
+        " WHERE crawl = ? AND host = ? AND state = 'queued' AND not_before <= ?"
+        " ORDER BY priority DESC, depth, seq LIMIT ?",
+        "later": "SELECT min(not_before) FROM urls"
+        " WHERE crawl = ? AND host = ? AND state = 'queued' AND not_before > ?",
         # The order of leasing, from its end.
         "worst": "SELECT digest, seq FROM urls WHERE crawl = ? AND host = ? AND state = 'queued'"
         " AND kind = ? AND priority >= ? ORDER BY priority, depth DESC, seq DESC LIMIT ?",
@@ -222,15 +221,14 @@ class Queries:
         query = query.where(self._own & (urls.c.state == "queued")).group_by(urls.c.host)
         return {row.host: row.soonest for row in self._connection.execute(query)}
 
-    def lease(self, host: str, limit: int, now: float) -> list[LeasedUrl]:
-        """Lease the best URLs that are queued for a host, the best first."""
-        rows = self._run("lease", (self._crawl, self._crawl, host, now, limit)).all()
-        rows = sorted(rows, key=lambda row: (-row.priority, row.depth, row.seq))
-        return [LeasedUrl(*row[:-1]) for row in rows]
+    def due(self, host: str, limit: int, now: float) -> Iterator[tuple[str, LeasedUrl]]:
+        """The URLs of a host that may be fetched now, the best first, by digest."""
+        for *values, digest in self._run("due", (self._crawl, host, now, limit)):
+            yield digest, LeasedUrl(*values)
 
-    def soonest(self, host: str) -> float | None:
-        """When the next queued URL of a host may be fetched; None where there is none."""
-        at: float | None = self._run("soonest", (self._crawl, host)).scalar()
+    def later(self, host: str, now: float) -> float | None:
+        """When the next queued URL of a host may be fetched that may not be now."""
+        at: float | None = self._run("later", (self._crawl, host, now)).scalar()
         return at
 
     def finish(self, rows: Iterable[tuple[Row, str]]) -> None:
@@ -315,9 +313,10 @@ class Queries:
         return current_names(json.loads(self._connection.execute(query).scalar() or "{}"))
 
     def requeue(self, reasons: Iterable[str], max_depth: int | None) -> None:
-        """Queue leased URLs, and those blocked for some reasons or for a depth that counts now.
+        """Queue URLs that are blocked for some reasons, or for a depth that counts now.
 
-        What is too deep now is blocked.
+        What is too deep now is blocked. Before version 0.2.0, URLs were `leased` while they were
+        fetched: such are queued, too.
         """
         is_near = urls.c.reason == DEPTH
         if max_depth is not None:
@@ -340,6 +339,3 @@ class Queries:
         """Write why the crawl ended, if it did, and how long it has been running."""
         own = update(crawls).where(crawls.c.id == self._crawl)
         self._connection.execute(own.values(ended=reason, seconds=seconds))
-        if reason is not None:
-            leased = self._own & (urls.c.state == "leased")
-            self._connection.execute(update(urls).where(leased).values(state="queued"))
