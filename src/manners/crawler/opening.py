@@ -183,9 +183,11 @@ def resume_times(
 ) -> dict[str, float]:
     """When hosts may be asked, as if each had been asked now: the last request is not recorded."""
     paces = frontier.paces()
+    recorded = evidence.hosts() if evidence else set()
     for name in hosts:
         if name not in paces:
-            paces[name] = (_recorded_delay(evidence, name, max_delay), 0.0)
+            delay = _recorded_delay(evidence, name, max_delay) if name in recorded else max_delay
+            paces[name] = (delay, 0.0)
     return {name: max(until, now + delay) for name, (delay, until) in paces.items()}
 
 

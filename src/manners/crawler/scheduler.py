@@ -60,7 +60,7 @@ class HostQueue(Generic[_Item]):
 
     def __init__(self, name: str, slots: int) -> None:
         self.name, self.slots = name, slots
-        self.items: deque[_Item] = deque()
+        self.items: deque[_Item] | tuple[()] = ()  # an empty deque takes 600 bytes
         self.more_at: float | None = None
         """From when on there is more to lease; None: nothing that anybody knows of."""
         self.not_before = 0.0
@@ -73,6 +73,25 @@ class HostQueue(Generic[_Item]):
         """Whether a batch is being leased."""
         self.is_waiting = False
         """Whether it waits in line with other hosts of its kind."""
+
+    def put(self, items: Iterable[_Item]) -> None:
+        """Add URLs behind the others."""
+        waiting = self.items or deque()
+        waiting.extend(items)
+        self.items = waiting or ()
+
+    def put_back(self, item: _Item) -> None:
+        """Add a URL before the others."""
+        waiting = self.items or deque()
+        waiting.appendleft(item)
+        self.items = waiting
+
+    def pop(self) -> _Item:
+        """The next URL; there must be one."""
+        waiting = self.items or deque()
+        item = waiting.popleft()
+        self.items = waiting or ()
+        return item
 
     @property
     def is_busy(self) -> bool:
@@ -157,13 +176,13 @@ class Scheduler(Generic[_Item]):
     def add(self, host: str, item: _Item) -> None:
         """There is a URL to ask a host for; nothing has to be leased."""
         queue = self._queue(host)
-        queue.items.append(item)
+        queue.put((item,))
         self._push(queue)
 
     def leased(self, host: str, items: Iterable[_Item], more_at: float | None = None) -> None:
         """A batch was leased, or nothing; there is more from a time on, unless that is None."""
         queue = self._queue(host)
-        queue.items.extend(items)
+        queue.put(items)
         if queue.more_at is None:  # nothing was found meanwhile
             queue.more_at = more_at
         queue.is_filling = False
@@ -196,7 +215,7 @@ class Scheduler(Generic[_Item]):
         """A request could not start; its URL is the next one of its host, not before a time."""
         if self._end(request):
             queue = request.queue
-            queue.items.appendleft(request.item)
+            queue.put_back(request.item)
             if not_before is not None:
                 queue.not_before = not_before
             self._push(queue)
@@ -234,7 +253,7 @@ class Scheduler(Generic[_Item]):
         self.running += 1
         queue.running += 1
         self._by_kind[queue.kind] += 1
-        return Request(queue, queue.items.popleft())
+        return Request(queue, queue.pop())
 
     def _end(self, request: Request[_Item]) -> bool:
         """Take a request out of the counts; False when it was over before."""

@@ -234,6 +234,11 @@ class EvidenceStore(Store):
             query = wanted.apply(select(func.count()).select_from(evidence))
             return int(connection.execute(query).scalar_one())
 
+    def hosts(self) -> set[str]:
+        """The hosts that have records."""
+        with self.reading() as connection:
+            return set(connection.execute(select(evidence.c.host).distinct()).scalars())
+
     def records(
         self, wanted: Filter = EVERYTHING, last: int | None = None
     ) -> Generator[Record, None, None]:
