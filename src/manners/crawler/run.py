@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from manners import logs
 from manners.client.async_client import AsyncClient
+from manners.client.headers import limit_logins
 from manners.crawler.frontier.frontier import Frontier
 from manners.crawler.frontier.values import Change, FetchResult, FoundUrl, LeasedUrl
 from manners.crawler.heavy import MAX_BYTES, MAX_LINKS
@@ -348,7 +349,9 @@ class CrawlRun:
         """Fetch a URL, have its page kept, and store what came of it."""
         url = request.item
         try:
-            result = await self._worker.work(url)
+            # What a site names may be another's, or its own without encryption.
+            with limit_logins(self._state.login_origins):
+                result = await self._worker.work(url)
         except InvalidURL:
             self._apply(await self._frontier.give_up(url, "blocked", "invalid-url"))
             return
