@@ -15,7 +15,7 @@ from manners.crawler.opening import CrawlPlan, CrawlState, resume_times
 from manners.crawler.results import Results
 from manners.crawler.scheduler import LEAD, Batch, Request, Scheduler
 from manners.crawler.tasks import TaskSet
-from manners.crawler.worker import Add, NotFetched, Worker
+from manners.crawler.worker import Add, NotFetched, Postponed, Worker
 from manners.errors import (
     BudgetExceeded,
     ClientClosed,
@@ -357,6 +357,9 @@ class CrawlRun:
             return
         except NotFetched as error:
             self._apply(await self._frontier.give_up(url, "failed", str(error)))
+            return
+        except Postponed as error:
+            self._apply(await self._frontier.postpone(url, error.until))
             return
         self._state.obstacle = None
         self._state.is_cut |= result.is_cut
