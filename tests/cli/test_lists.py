@@ -128,6 +128,15 @@ def test_lines_that_are_no_urls_are_told_and_the_rest_is_fetched(run: Run, site:
     assert ran.err.splitlines()[0] == "1 fetched, 1 failed"
 
 
+@pytest.mark.parametrize("column", [(), ("--urls-column", "url")], ids=["lines", "CSV"])
+def test_a_line_without_end_is_not_read(run: Run, column: tuple[str, ...]) -> None:
+    """A file that is no list takes no more memory than another; the message says which line."""
+    Path("list.txt").write_bytes(b"url\n" * bool(column) + b"x" * 1_000_001)
+    ran = run("--urls", "list.txt", *column)
+    line = f"line {1 + bool(column)} of the list of URLs has more than 1,000,000 bytes"
+    assert (ran.code, ran.out, ran.err) == (2, "", f"manners: {line}\n")
+
+
 def test_an_empty_list_is_done(run: Run, site: Site) -> None:
     """Nothing to do is done, and nothing is said."""
     Path("list.txt").write_text("# nothing\n")
