@@ -228,7 +228,9 @@ def test_limits_end_a_run_and_a_higher_one_goes_on(run: Run, site: Site) -> None
     write_list(site, *(f"/{number}" for number in range(4)))
     ran = run("--urls", "list.txt", "--max-pages", "3")
     assert (ran.code, len(pages(site))) == (3, 3)
-    assert "--urls list.txt --resume" in ran.err
+    hint = "resume with a higher --max-pages or --max-minutes: manners get --urls list.txt --resume"
+    assert hint in ran.err
+    assert hint in run("--urls", "list.txt", "--resume").err  # the limit is for all runs together
     ran = run("--urls", "list.txt", "--resume", "--max-pages", "9")
     assert (ran.code, sorted(pages(site))) == (0, ["/0", "/1", "/2", "/3"])
 

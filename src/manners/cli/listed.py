@@ -42,8 +42,8 @@ class ListJob(NamedTuple):
     """Where pages are saved."""
     resumes: bool
     show: Callable[[PageResult], None]
-    hint: str
-    """How to resume it."""
+    command: str
+    """What to type to resume it."""
 
     @property
     def name(self) -> str:
@@ -99,7 +99,11 @@ def _run(job: ListJob, settings: "Settings", number: int) -> int:
     counts.is_complete = not status.resumable
     answered = sum(status.states.get(state, 0) for state in ("done", "failed", "blocked"))
     counts.skipped["done"] = answered - counts.from_crawl
-    for line in counts.summary(job.hint, f"sent as {settings.identity}", place):
+    with_what = "the same options"
+    if "limit" in status.ended:  # it counts for all runs of a list together
+        with_what = "a higher --max-pages or --max-minutes"
+    hint = f"ended early; resume with {with_what}: {job.command}"
+    for line in counts.summary(hint, f"sent as {settings.identity}", place):
         print(line, file=sys.stderr)
     if crawl.ended == run.INTERRUPTED:
         return INTERRUPTED
