@@ -11,7 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from manners.cli.listed import progress_line
+from manners.cli.fetched import PageResult
+from manners.cli.inputs import UrlList
+from manners.cli.listed import ListJob, fetch_list, progress_line
+from manners.cli.options import Options
+from manners.crawler import opening
 from manners.crawler.crawl import CrawlView
 from manners.crawler.run import HostView
 from tests.cli.running import Run, runner, without_times
@@ -135,6 +139,26 @@ def test_a_line_without_end_is_not_read(run: Run, column: tuple[str, ...]) -> No
     ran = run("--urls", "list.txt", *column)
     line = f"line {1 + bool(column)} of the list of URLs has more than 1,000,000 bytes"
     assert (ran.code, ran.out, ran.err) == (2, "", f"manners: {line}\n")
+
+
+def test_results_are_shown_one_at_a_time(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while a thread still reads the list, which has lines that are no URLs."""
+    monkeypatch.setattr(opening, "_BATCH", 2)
+    write_list(site, "/a", "/b")
+    with Path("list.txt").open("a") as file:
+        file.write("no URL\n" * 100)
+    under_way: list[str] = []
+    shown: list[int] = []
+
+    def show(result: PageResult) -> None:
+        under_way.append(result.url)
+        time.sleep(0.005)
+        shown.append(len(under_way))
+        under_way.remove(result.url)
+
+    urls = UrlList([], "list.txt")
+    fetch_list(ListJob(urls, None, False, show, ""), Options(None, {"allow_private": True}))
+    assert shown == [1] * 102
 
 
 def test_an_empty_list_is_done(run: Run, site: Site) -> None:

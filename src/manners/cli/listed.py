@@ -80,21 +80,25 @@ def _run(job: ListJob, settings: "Settings", number: int) -> int:
         if folder is not None and page.ok:
             files[page.url] = folder.save(page)
 
+    def tell(result: PageResult) -> None:  # pages here, invalid URLs in the thread that reads
+        with ticker.paused():
+            counts.add(result)
+            job.show(result)
+
     saved = folder if job.resumes and not number else None  # no state: another run saved them
     crawl = Crawl(
         [],
         settings,
         resume=number or False,
         keep=None if folder is None else keep,
-        listed=UrlsToFetch(job.name, _valid(wanted, job.show, counts, saved, progress)),
+        listed=UrlsToFetch(job.name, _valid(wanted, tell, counts, saved, progress)),
     )
-    with folder or nullcontext(), interruptible(crawl), _Ticker(crawl, progress) as ticker:
+    ticker = _Ticker(crawl, progress)
+    with folder or nullcontext(), interruptible(crawl), ticker:
         for page in crawl:
             result = PageResult(page.url, page)
             result.file = files.pop(page.url, None)
-            with ticker.paused():
-                counts.add(result)
-                job.show(result)
+            tell(result)
     status, place = read_status(settings, settings.store or inputs.STORE, crawl.number)
     counts.is_complete = not status.resumable
     answered = sum(status.states.get(state, 0) for state in ("done", "failed", "blocked"))
@@ -126,7 +130,7 @@ def _number(name: str, place: str, timeout: float) -> int:
 
 def _valid(
     urls: Iterator[str],
-    show: Callable[[PageResult], None],
+    tell: Callable[[PageResult], None],
     counts: ResultCounts,
     saved: "PageFolder | None",
     progress: render.Progress,
@@ -138,10 +142,7 @@ def _valid(
         try:
             normal = page_url(url)
         except InvalidURL as error:
-            progress.clear()
-            result = PageResult(url, error)
-            counts.add(result)
-            show(result)
+            tell(PageResult(url, error))
             continue
         if saved is not None and saved.has(normal):
             counts.skipped["saved"] += 1
