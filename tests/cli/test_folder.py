@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from manners import parse
+from manners.cli.folder import PageFolder
+from manners.client.page import Hop, Page
 from manners.evidence.store import EvidenceStore
 from tests.cli.running import Run, runner
 from tests.faults.server import Call, Site, by_path, in_thread, page
@@ -112,3 +115,26 @@ def test_another_file_of_that_name_is_left_as_it_is(run: Run, site: Site) -> Non
     assert (ran.code, site.log) == (2, [])
     assert "pages.jsonl': line 1 is not a saved page; use another folder" in ran.err
     assert Path("pages/pages.jsonl").read_text() == '{"title": "mine"}\n'
+
+
+def saved_page(path: str, body: bytes) -> Page:
+    url = f"https://example.com{path}"
+    return Page(url, (Hop(url, True, parse("").policy("x").check(url), 200),), {}, body)
+
+
+def test_two_processes_may_save_to_one_folder() -> None:
+    """Each drops what it has replaced, and no line that the other has added."""
+    with PageFolder(Path("pages")) as folder:
+        folder.save(saved_page("/a", b"old"))
+        folder.save(saved_page("/b", b"old"))
+    first, second = PageFolder(Path("pages")), PageFolder(Path("pages"))
+    first.save(saved_page("/c", b""))
+    second.save(saved_page("/a", b"new"))
+    second.close()  # the manifest is another file now
+    first.save(saved_page("/b", b"new"))
+    first.save(saved_page("/d", b""))
+    first.close()
+    saved = [(str(entry["url"])[-2:], entry["bytes"]) for entry in manifest()]
+    assert sorted(saved) == [("/a", 3), ("/b", 3), ("/c", 0), ("/d", 0)]
+    hashes = {str(entry["url"])[-2:]: entry["sha256"] for entry in manifest()}
+    assert hashes["/a"] == hashes["/b"] == hashlib.sha256(b"new").hexdigest()

@@ -11,7 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from manners.cli.listed import progress_line
+from manners.cli.fetched import PageResult
+from manners.cli.inputs import UrlList
+from manners.cli.listed import ListJob, fetch_list, progress_line
+from manners.cli.options import Options
+from manners.crawler import opening
 from manners.crawler.crawl import CrawlView
 from manners.crawler.run import HostView
 from tests.cli.running import Run, runner, without_times
@@ -128,6 +132,35 @@ def test_lines_that_are_no_urls_are_told_and_the_rest_is_fetched(run: Run, site:
     assert ran.err.splitlines()[0] == "1 fetched, 1 failed"
 
 
+@pytest.mark.parametrize("column", [(), ("--urls-column", "url")], ids=["lines", "CSV"])
+def test_a_line_without_end_is_not_read(run: Run, column: tuple[str, ...]) -> None:
+    """A file that is no list takes no more memory than another; the message says which line."""
+    Path("list.txt").write_bytes(b"url\n" * bool(column) + b"x" * 1_000_001)
+    ran = run("--urls", "list.txt", *column)
+    line = f"line {1 + bool(column)} of the list of URLs has more than 1,000,000 bytes"
+    assert (ran.code, ran.out, ran.err) == (2, "", f"manners: {line}\n")
+
+
+def test_results_are_shown_one_at_a_time(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while a thread still reads the list, which has lines that are no URLs."""
+    monkeypatch.setattr(opening, "_BATCH", 2)
+    write_list(site, "/a", "/b")
+    with Path("list.txt").open("a") as file:
+        file.write("no URL\n" * 100)
+    under_way: list[str] = []
+    shown: list[int] = []
+
+    def show(result: PageResult) -> None:
+        under_way.append(result.url)
+        time.sleep(0.005)
+        shown.append(len(under_way))
+        under_way.remove(result.url)
+
+    urls = UrlList([], "list.txt")
+    fetch_list(ListJob(urls, None, False, show, ""), Options(None, {"allow_private": True}))
+    assert shown == [1] * 102
+
+
 def test_an_empty_list_is_done(run: Run, site: Site) -> None:
     """Nothing to do is done, and nothing is said."""
     Path("list.txt").write_text("# nothing\n")
@@ -219,7 +252,9 @@ def test_limits_end_a_run_and_a_higher_one_goes_on(run: Run, site: Site) -> None
     write_list(site, *(f"/{number}" for number in range(4)))
     ran = run("--urls", "list.txt", "--max-pages", "3")
     assert (ran.code, len(pages(site))) == (3, 3)
-    assert "--urls list.txt --resume" in ran.err
+    hint = "resume with a higher --max-pages or --max-minutes: manners get --urls list.txt --resume"
+    assert hint in ran.err
+    assert hint in run("--urls", "list.txt", "--resume").err  # the limit is for all runs together
     ran = run("--urls", "list.txt", "--resume", "--max-pages", "9")
     assert (ran.code, sorted(pages(site))) == (0, ["/0", "/1", "/2", "/3"])
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import Ran, Run, runner
-from tests.faults.server import Call, Site, Visit, by_path, in_thread
+from tests.faults.server import Call, Site, Visit, by_path, in_thread, page
 from tests.net.servers import forwarding, serving
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -103,6 +103,27 @@ def test_a_resumed_crawl_sends_a_login_to_the_first_host_only(run: Run, site: Si
     assert ran.code == 0
     assert {visit.address for visit in site.log} == {OTHER}
     assert not [visit for visit in site.log if "authorization" in visit.headers]
+
+
+@pytest.mark.parametrize("command", ["crawl", "discover"])
+def test_a_login_goes_to_the_origin_that_the_user_named(run: Run, command: str) -> None:
+    """Not to other hosts and ports, whose sitemaps robots.txt names or whose pages are linked."""
+    sitemap = page(b"<urlset></urlset>")
+    with in_thread(Site(by_path({}, sitemap))) as port:
+        named = ("/map.xml", port.url(path="/map.xml"), port.url(OTHER, "/map.xml"))
+        link = f"<a href={port.url(path='/page')}>x</a>".encode()
+        handlers = {
+            "/robots.txt": page("".join(f"Sitemap: {url}\n" for url in named).encode()),
+            "/map.xml": sitemap,
+            "/": page(link, headers=[("Content-Type", "text/html")]),
+        }
+        with in_thread(Site(by_path(handlers))) as first:
+            ran = run(command, first.url(), "--header", "Authorization: x", "--header", "A: b")
+            assert ran.code == 0
+            sent = {(visit.path, visit.headers.get("authorization")) for visit in asked(first, "a")}
+            assert sent == {("/", "x"), ("/map.xml", "x")}
+        sent = {(visit.address, visit.headers.get("authorization")) for visit in asked(port, "a")}
+        assert sent == {("127.0.0.1", None), (OTHER, None)}
 
 
 def asked(site: Site, header: str) -> list[Visit]:

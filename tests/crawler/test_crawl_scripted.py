@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from manners.crawler.crawl import Crawl, crawl
+from manners.crawler.opening import UrlsToFetch
 from manners.crawler.page import CrawledPage
 from manners.crawler.run import FINISHED
 from manners.net.messages import Response, Unreachable
@@ -196,3 +197,58 @@ def test_blocking_code_skips_waiting_too() -> None:
     assert len(pages) == 5
     assert clock.now - clock.start >= 4 * 60.0
     assert sender.is_closed
+
+
+def listed(scripted: Scripted, *urls: str) -> list[tuple[str, float]]:
+    """Fetch a list; what was requested, with the hours since the beginning."""
+    begin = scripted.clock()
+
+    async def main() -> list[CrawledPage]:
+        settings = Settings(max_minutes=100_000.0)
+        to_fetch = UrlsToFetch("list.txt", iter(urls))
+        fetching = Crawl([], settings, http=scripted.sender, clock=scripted.clock, listed=to_fetch)
+        return [page async for page in fetching]
+
+    fetched = run(main(), scripted.clock)
+    assert sorted(page.url for page in fetched) == sorted(urls)
+    return [(sent.url, (sent.at - begin) // HOUR) for sent in scripted.sender.requests]
+
+
+PAUSE = Response(503, {"retry-after": "3600"})
+
+
+def test_a_host_need_not_wait_for_another_that_one_of_its_urls_redirects_to() -> None:
+    """That URL is put off, until the other may be asked; the others of its host are fetched."""
+    a, b = "https://a.example", "https://b.example"
+    scripted = Scripted(
+        {
+            f"{a}/robots.txt": robots("Crawl-delay: 10"),  # b is asked before a redirects to it
+            f"{b}/robots.txt": robots(),
+            f"{b}/busy": [PAUSE, "ok"],
+            f"{a}/moved": Response(301, {"Location": f"{b}/new"}),
+            **dict.fromkeys((f"{a}/1", f"{a}/2", f"{a}/3", f"{b}/new"), "ok"),
+        }
+    )
+    sent = listed(scripted, f"{b}/busy", f"{a}/1", f"{a}/moved", f"{a}/2", f"{a}/3")
+    pages = [(url, hour) for url, hour in sent if "robots.txt" not in url]
+    assert pages[:5] == [
+        (f"{b}/busy", 0.0),
+        *((f"{a}/{name}", 0.0) for name in ("1", "moved", "2", "3")),
+    ]
+    assert sorted(pages[5:]) == [(f"{a}/moved", 1.0), (f"{b}/busy", 1.0), (f"{b}/new", 1.0)]
+
+
+def test_a_host_whose_robots_txt_is_elsewhere_waits_as_a_whole() -> None:
+    """Its robots.txt is asked for once more when the other host may be asked, not for each URL."""
+    a, b = "https://a.example", "https://b.example"
+    moved = Response(301, {"Location": f"{b}/robots.txt"}, seconds=5.0)  # b is asked meanwhile
+    scripted = Scripted(
+        {
+            f"{a}/robots.txt": moved,
+            f"{b}/robots.txt": robots(),
+            f"{b}/busy": [PAUSE, "ok"],
+            **{f"{a}/{number}": "ok" for number in range(5)},
+        }
+    )
+    sent = listed(scripted, f"{b}/busy", *(f"{a}/{number}" for number in range(5)))
+    assert [hour for url, hour in sent if url == f"{a}/robots.txt"] == [0.0, 1.0]

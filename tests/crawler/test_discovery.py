@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import time
+import tracemalloc
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from manners import AsyncClient
+from manners.crawler import scout
 from manners.crawler.discovery import Discovery, Source
 from manners.crawler.frontier.values import FoundUrl
 from manners.errors import InvalidURL, SlotLost, StoreError
@@ -19,6 +21,8 @@ from manners.politeness.backends import Lease
 from manners.politeness.backends.memory import MemoryBackend
 from manners.politeness.budget import Budget
 from manners.store.database import Store
+from manners.testing import Clock, ScriptedSender
+from manners.testing.loop import run as skipping
 from tests.client.asking import asking, rules, run, silence, slow, to
 from tests.crawler.site import Seen, discover, html, index, interrupted, text, urlset
 from tests.evidence.places import execute
@@ -1082,3 +1086,35 @@ def test_a_site_that_redirects_to_another_host_lives_there() -> None:
     seen = discover(make, otherwise=elsewhere)
     assert sorted(each.rpartition("/")[2] for each in seen.kept) == ["", "a", "l"]
     assert seen.discovery.filtered["rule-matched", "Disallow: /closed", 2] == 2
+
+
+def test_sitemaps_that_are_not_read_take_no_memory() -> None:
+    """An index may name fifty thousand of them; few are read, and only these are remembered."""
+    clock = Clock()
+    sitemap = "<sitemap><loc>https://example.com/{}.xml</loc></sitemap>"
+    names = "".join(map(sitemap.format, range(5_000)))
+    replies = {
+        "https://example.com/robots.txt": "Sitemap: /index.xml",
+        "https://example.com/index.xml": f"<sitemapindex>{names}</sitemapindex>",
+        "https://example.com/": "the last page",
+    }
+    sizes: list[int] = []
+
+    def measure(discovery: Discovery) -> None:
+        if not discovery.pages:  # the sitemaps are not read yet
+            return
+        snapshot = tracemalloc.take_snapshot()
+        traces = snapshot.filter_traces([tracemalloc.Filter(True, scout.__file__)])
+        sizes.append(sum(trace.size for trace in traces.traces))
+
+    async def main() -> None:
+        http = ScriptedSender(replies, clock, default="<urlset></urlset>")
+        async with AsyncClient("x", http=http, clock=clock, max_sitemaps=3) as client:
+            await Discovery(client, progress=measure, clock=clock).run("https://example.com/")
+
+    tracemalloc.start()
+    try:
+        skipping(main(), clock)
+    finally:
+        tracemalloc.stop()
+    assert 0 < sizes[0] < 20_000

@@ -56,8 +56,7 @@ class PageFolder:
             self._load()
             if self._compact():
                 self._load()
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-            self._file: int | None = os.open(self._path, flags, 0o666)
+            self._file: int | None = self._open()
         except BaseException as error:
             self._known.close()
             if isinstance(error, OSError):
@@ -102,7 +101,9 @@ class PageFolder:
         if self._file is not None:
             os.close(self._file)
             self._file = None
-            with suppress(OSError):  # it is done next time
+            with suppress(OSError, Unusable):  # it is done next time
+                if self._outdated:
+                    self._load()  # another process may have added lines
                 self._compact()
             self._known.close()
 
@@ -112,10 +113,24 @@ class PageFolder:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _open(self) -> int:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        return os.open(self._path, flags, 0o666)
+
+    def _is_current(self, file: int) -> bool:
+        """Whether an open file is the manifest: another process may have replaced it."""
+        try:
+            return os.path.samestat(os.fstat(file), self._path.stat())
+        except FileNotFoundError:
+            return False
+
     def _append(self, line: bytes) -> None:
         if self._file is None:
             raise ValueError("the folder is closed")
         try:
+            if not self._is_current(self._file):
+                os.close(self._file)
+                self._file = self._open()
             size = os.fstat(self._file).st_size
             try:
                 if os.write(self._file, line) != len(line):

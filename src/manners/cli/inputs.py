@@ -95,6 +95,10 @@ def read_bytes(source: str) -> bytes:
         return file.read()
 
 
+_MAX_LINE = 1_000_000
+"""Bytes of a line in a list of URLs: whatever the file is, it is read with little memory."""
+
+
 class UrlList(NamedTuple):
     """Where a command finds its URLs."""
 
@@ -162,13 +166,16 @@ def read_urls(file: BinaryIO, column: str | None = None) -> Iterator[str]:
 
 def _lines(file: BinaryIO) -> Iterator[str]:
     """The lines of a file in UTF-8, with or without a byte order mark."""
-    line = file.readline()
-    if line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        raise Unusable("the list of URLs is in UTF-16; save it as UTF-8")
-    line = line.removeprefix(BOM_UTF8)
-    while line:
+    number = 1
+    while line := file.readline(_MAX_LINE + 1):
+        if number == 1:
+            if line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+                raise Unusable("the list of URLs is in UTF-16; save it as UTF-8")
+            line = line.removeprefix(BOM_UTF8)
+        if len(line) > _MAX_LINE:
+            raise Unusable(f"line {number} of the list of URLs has more than {_MAX_LINE:,} bytes")
         yield line.decode("utf-8", "surrogateescape")
-        line = file.readline()
+        number += 1
 
 
 def _column(lines: Iterator[str], name: str) -> Iterator[str]:

@@ -42,8 +42,8 @@ class ListJob(NamedTuple):
     """Where pages are saved."""
     resumes: bool
     show: Callable[[PageResult], None]
-    hint: str
-    """How to resume it."""
+    command: str
+    """What to type to resume it."""
 
     @property
     def name(self) -> str:
@@ -80,26 +80,34 @@ def _run(job: ListJob, settings: "Settings", number: int) -> int:
         if folder is not None and page.ok:
             files[page.url] = folder.save(page)
 
+    def tell(result: PageResult) -> None:  # pages here, invalid URLs in the thread that reads
+        with ticker.paused():
+            counts.add(result)
+            job.show(result)
+
     saved = folder if job.resumes and not number else None  # no state: another run saved them
     crawl = Crawl(
         [],
         settings,
         resume=number or False,
         keep=None if folder is None else keep,
-        listed=UrlsToFetch(job.name, _valid(wanted, job.show, counts, saved, progress)),
+        listed=UrlsToFetch(job.name, _valid(wanted, tell, counts, saved, progress)),
     )
-    with folder or nullcontext(), interruptible(crawl), _Ticker(crawl, progress) as ticker:
+    ticker = _Ticker(crawl, progress)
+    with folder or nullcontext(), interruptible(crawl), ticker:
         for page in crawl:
             result = PageResult(page.url, page)
             result.file = files.pop(page.url, None)
-            with ticker.paused():
-                counts.add(result)
-                job.show(result)
+            tell(result)
     status, place = read_status(settings, settings.store or inputs.STORE, crawl.number)
     counts.is_complete = not status.resumable
     answered = sum(status.states.get(state, 0) for state in ("done", "failed", "blocked"))
     counts.skipped["done"] = answered - counts.from_crawl
-    for line in counts.summary(job.hint, f"sent as {settings.identity}", place):
+    with_what = "the same options"
+    if "limit" in status.ended:  # it counts for all runs of a list together
+        with_what = "a higher --max-pages or --max-minutes"
+    hint = f"ended early; resume with {with_what}: {job.command}"
+    for line in counts.summary(hint, f"sent as {settings.identity}", place):
         print(line, file=sys.stderr)
     if crawl.ended == run.INTERRUPTED:
         return INTERRUPTED
@@ -122,7 +130,7 @@ def _number(name: str, place: str, timeout: float) -> int:
 
 def _valid(
     urls: Iterator[str],
-    show: Callable[[PageResult], None],
+    tell: Callable[[PageResult], None],
     counts: ResultCounts,
     saved: "PageFolder | None",
     progress: render.Progress,
@@ -134,10 +142,7 @@ def _valid(
         try:
             normal = page_url(url)
         except InvalidURL as error:
-            progress.clear()
-            result = PageResult(url, error)
-            counts.add(result)
-            show(result)
+            tell(PageResult(url, error))
             continue
         if saved is not None and saved.has(normal):
             counts.skipped["saved"] += 1

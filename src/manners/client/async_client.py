@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -186,10 +186,6 @@ class AsyncClient:
         Delays are random: `draw` 0.0 gives the shortest that is possible now, 1.0 the longest.
         """
         return self._hosts.gap(name, draw), self._gate.earliest(name)
-
-    def limit_logins(self, hosts: Collection[str]) -> None:
-        """Send the Authorization and Cookie headers of the settings to these hosts only."""
-        self._requesters.headers.login_hosts = hosts
 
     def shut(self) -> None:
         """Start no more requests, and turn away all that wait; running ones continue."""

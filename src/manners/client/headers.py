@@ -1,35 +1,50 @@
 """Headers that a caller or the settings add to a request, and those of a conditional request."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from manners._text import header_problem
 from manners.client.page import Page
 from manners.client.redirects import LOGINS
 from manners.settings.headers import parse_headers
-from manners.urls import host, without_credentials
+from manners.urls import origin, without_credentials
+
+_ORIGINS: ContextVar[Collection[str] | None] = ContextVar("origins that see logins", default=None)
+
+
+@contextmanager
+def limit_logins(origins: Collection[str] | None) -> Iterator[None]:
+    """Send the logins of the settings to these origins only, while this block runs.
+
+    None is every origin that is asked for a page: then it is the caller who named the URL.
+    """
+    before = _ORIGINS.set(origins)
+    try:
+        yield
+    finally:
+        _ORIGINS.reset(before)
 
 
 class OwnHeaders:
     """The headers of the settings, for every page.
 
     >>> own = OwnHeaders(["Accept-Language: de", "Authorization: Bearer 1"])
-    >>> own.login_hosts = {"a.example"}
-    >>> own.plus({"accept-language": "en"}, "https://b.example/")
+    >>> with limit_logins({"https://a.example"}):
+    ...     own.plus({"accept-language": "en"}, "http://a.example/")
     {'accept-language': 'en'}
     """
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._headers = parse_headers(lines)
-        self.login_hosts: Collection[str] | None = None
-        """The hosts that logins are sent to; None is every host that is asked for a page."""
 
     def plus(self, headers: Mapping[str, str], url: str) -> Mapping[str, str]:
         """The headers of a request for a page; those of the caller win."""
         if not self._headers:
             return headers
-        is_known = self.login_hosts is None or host(url) in self.login_hosts
+        origins = _ORIGINS.get()
         given = {name.strip().lower() for name in headers}
-        given.update(() if is_known else LOGINS)
+        given.update(() if origins is None or origin(url) in origins else LOGINS)
         own = {name: value for name, value in self._headers.items() if name.lower() not in given}
         return {**own, **headers}
 

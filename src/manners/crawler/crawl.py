@@ -217,8 +217,6 @@ class Crawl:
             clock=plan.clock,
             http=plan.http,
         )
-        if not state.is_list:
-            client.limit_logins(state.login_hosts)
         worker: Callable[[Add], Worker] = partial(
             Worker, client, judge, draw=plan.draw, clock=plan.clock
         )

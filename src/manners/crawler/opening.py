@@ -20,7 +20,7 @@ from manners.evidence.store import EvidenceStore, Filter
 from manners.politeness.budget import Budget
 from manners.settings import Settings
 from manners.store.database import Store
-from manners.urls import host
+from manners.urls import host, origin
 
 _BATCH = 2_000
 """URLs of a list that are read and stored at a time."""
@@ -75,8 +75,8 @@ class CrawlState:
         """Why no request could start: the politeness server is away, or all slots are in use."""
         self.is_list = False
         """Whether it is a list of URLs, and follows nothing."""
-        self.login_hosts: set[str] = set()
-        """Hosts of URLs that the user named; a site may redirect to others."""
+        self.login_origins: set[str] | None = None
+        """Origins of URLs that the user named; None in a list, whose URLs are all of these."""
 
     def lease(self, urls: Sequence[LeasedUrl]) -> None:
         """Count URLs that were leased."""
@@ -118,7 +118,7 @@ def open_frontier(
         state.number = crawls.begin(store, plan.starts, settings.changed(), now=plan.clock())
     state.is_list = crawls.is_list(store, state.number)
     stack.enter_context(store.lock("crawl", state.number, _LOCK_TIMEOUT))
-    state.login_hosts = {host(url) for url in plan.starts}
+    named = set(map(origin, plan.starts))
     is_bound = settings.same_domain and not state.is_list
     judge = Judge(settings, map(host, plan.starts) if is_bound else None)
     frontier = Frontier(
@@ -133,17 +133,16 @@ def open_frontier(
         frontier.resume(settings.changed())
         state.is_cut = frontier.is_cut
         if not state.is_list:  # a list has any number of starts, and leads nowhere
-            state.login_hosts.update(map(host, frontier.starts(given=True)))
+            named.update(map(origin, frontier.starts(given=True)))
             for url in frontier.starts():
                 judge.join(host(url))
             for url in frontier.followed():
                 judge.count(url)
         state.count(frontier.states())
         state.budget = settings.budget_after(frontier.pages_used(), frontier.seconds() / 60)
-        if (
-            not state.pages and not state.is_list
-        ):  # it was killed before its first URLs were written
+        if not (state.pages or state.is_list):  # it was killed before it had written its first URLs
             plan.starts.extend(frontier.starts())
+    state.login_origins = None if state.is_list else named
     return frontier, judge
 
 
@@ -155,6 +154,7 @@ def open_discovery(
         store, plan.starts, settings.changed(), now=plan.clock(), command="discover"
     )
     stack.enter_context(store.lock("crawl", state.number, _LOCK_TIMEOUT))
+    state.login_origins = set(map(origin, plan.starts))
     judge = Judge(settings, map(host, plan.starts))
     frontier = Frontier(
         store,

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from manners import logs
 from manners.client.async_client import AsyncClient
+from manners.client.headers import limit_logins
 from manners.crawler.frontier.frontier import Frontier
 from manners.crawler.frontier.values import Change, FetchResult, FoundUrl, LeasedUrl
 from manners.crawler.heavy import MAX_BYTES, MAX_LINKS
@@ -14,7 +15,7 @@ from manners.crawler.opening import CrawlPlan, CrawlState, resume_times
 from manners.crawler.results import Results
 from manners.crawler.scheduler import LEAD, Batch, Request, Scheduler
 from manners.crawler.tasks import TaskSet
-from manners.crawler.worker import Add, NotFetched, Worker
+from manners.crawler.worker import Add, NotFetched, Postponed, Worker
 from manners.errors import (
     BudgetExceeded,
     ClientClosed,
@@ -348,12 +349,17 @@ class CrawlRun:
         """Fetch a URL, have its page kept, and store what came of it."""
         url = request.item
         try:
-            result = await self._worker.work(url)
+            # What a site names may be another's, or its own without encryption.
+            with limit_logins(self._state.login_origins):
+                result = await self._worker.work(url)
         except InvalidURL:
             self._apply(await self._frontier.give_up(url, "blocked", "invalid-url"))
             return
         except NotFetched as error:
             self._apply(await self._frontier.give_up(url, "failed", str(error)))
+            return
+        except Postponed as error:
+            self._apply(await self._frontier.postpone(url, error.until))
             return
         self._state.obstacle = None
         self._state.is_cut |= result.is_cut

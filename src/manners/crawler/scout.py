@@ -91,7 +91,7 @@ class Scout(Worker):
         self._start = OPEN
         """What the verdict on the first page says."""
         self._roots: dict[str, str] = {}
-        """Sitemaps, and the first of the indexes that each was found through."""
+        """Sitemaps that were read, and the first of the indexes that each was found through."""
         self._named: dict[str, frozenset[str]] = {}
         """The sitemaps that the robots.txt of each origin names."""
 
@@ -163,11 +163,12 @@ class Scout(Worker):
             findings.pages.append(LinkPage(page.final_url, str(page), links, page.nofollow))
         if url.source == "start":
             self._judge.join(host(page.final_url))
-        root = self._roots.get(url.url, url.url)
+        root = self._roots.get(url.found_in, url.url)
+        if url.kind == "sitemap":
+            self._roots[url.url] = root
         settled: list[FoundUrl] = []
         for number, found in enumerate(result.found, 1):
             if found.kind == "sitemap":
-                self._roots.setdefault(found.url, root)
                 settled.append(found)
             elif findings.sources.name(found.url, found.source):
                 settled.append(await self._settled(found, root))

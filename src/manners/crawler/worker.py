@@ -15,6 +15,7 @@ from manners.crawler.links import Links, links_of
 from manners.crawler.page import CrawledPage
 from manners.crawler.reasons import NOT_NAMED, OTHER_HOST, REDIRECT
 from manners.crawler.sitemaps import FALLBACK, named_sitemaps, read_sitemap
+from manners.errors import HostDeferred
 from manners.robots.verdict import Reason
 from manners.sitemaps import SitemapEntry
 from manners.urls import host, origin, redirect_target
@@ -35,6 +36,14 @@ Add = Callable[[Sequence[FoundUrl]], Awaitable[object]]
 
 class NotFetched(Exception):
     """A URL was not requested, and will not be; the message says why."""
+
+
+class Postponed(Exception):
+    """A URL cannot be fetched before a time; others of its host can."""
+
+    def __init__(self, until: float) -> None:
+        super().__init__(until)
+        self.until = until
 
 
 class Fate(NamedTuple):
@@ -367,7 +376,18 @@ class ListWorker(Worker):
 
     async def work(self, url: LeasedUrl) -> FetchResult:
         """Fetch a URL of the list."""
-        return await self._page(url, [], must_include=True)
+        try:
+            return await self._page(url, [], must_include=True)
+        except HostDeferred as error:
+            if error.host == url.host or not self._is_decided(url):
+                raise
+            # It redirects to a host that has to wait; its own need not.
+            raise Postponed(error.until) from error
+
+    def _is_decided(self, url: LeasedUrl) -> bool:
+        """Whether its robots.txt is known, which may be redirected to another host as well."""
+        is_respected = self._settings.respects(url.host)
+        return not is_respected or self._client.robots.known(origin(url.url)) is not None
 
 
 def _crawled(url: LeasedUrl, page: Page, fate: Fate, **content: Any) -> CrawledPage:

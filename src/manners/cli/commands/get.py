@@ -80,12 +80,12 @@ def command(
     listed = inputs.UrlList.of(urls, urls_from, urls_column)
     is_kept = listed.is_file and not (no_evidence or dry_run)
     _refuse_without_list(is_kept, resume and output is None, options)
-    hint = _resume_hint(listed, output, is_kept)
     if is_kept:
         from manners.cli.listed import ListJob, fetch_list
 
         show = print_json if json else print_line
-        return fetch_list(ListJob(listed, output, resume, show, hint), options)
+        command = _resume_command(listed, output)
+        return fetch_list(ListJob(listed, output, resume, show, command), options)
     wanted = listed.read()
     settings = options.load()
     job = _Job(
@@ -94,7 +94,7 @@ def command(
         is_dry_run=dry_run,
         as_json=json,
         is_one=listed.is_one,
-        hint=hint,
+        hint=_resume_hint(listed, output),
     )
     place = None if no_evidence or dry_run else settings.store or inputs.STORE
     return _run(wanted, settings.but(store=place), job)
@@ -233,17 +233,21 @@ def _skip_saved(urls: Iterator[str], folder: "PageFolder", report: "ResultCounts
             yield url
 
 
-def _resume_hint(listed: inputs.UrlList, output: Path | None, is_kept: bool) -> str:
+def _resume_hint(listed: inputs.UrlList, output: Path | None) -> str:
     """What to type to resume a run that ended early."""
-    if output is None and not is_kept:
+    if output is None:
         return (
             "ended early; --urls FILE keeps in the store what is done, -o DIR saves pages:"
             " with either, --resume skips those"
         )
+    return f"ended early; resume with the same options: {_resume_command(listed, output)}"
+
+
+def _resume_command(listed: inputs.UrlList, output: Path | None) -> str:
     given = ["--urls", listed.source or ""] if listed.source not in (None, "-") else []
     given += ["--urls-column", listed.column] if given and listed.column else []
     folder = [] if output is None else ["-o", str(output)]
     shown = shlex.join(["manners", "get", *given, *folder, "--resume"])
     if not given or listed.given:
         shown += " " + ("URL…" if listed.given and listed.given != ["-"] else "< LIST")
-    return f"ended early; resume with the same options: {shown}"
+    return shown

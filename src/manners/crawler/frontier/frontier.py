@@ -135,17 +135,21 @@ class Frontier:
 
     async def give_up(self, url: LeasedUrl, state: str, reason: str) -> Change:
         """Write what becomes of a leased URL that was not requested."""
+        return await self._release(url, state, reason, 0.0)
 
+    async def postpone(self, url: LeasedUrl, until: float) -> Change:
+        """Queue a leased URL again, not to be fetched before a time; it was no attempt."""
+        return await self._release(url, "queued", "", until)
+
+    async def _release(self, url: LeasedUrl, state: str, reason: str, until: float) -> Change:
         def job(connection: Connection, items: Sequence[LeasedUrl]) -> list[Change]:
-            rows = [
-                ((state, reason, "", 0, None, item.attempts, 0.0, None), digest_of(item.url))
-                for item in items
-            ]
-            Queries(connection, self.crawl).finish(rows)
-            for item, (_, digest) in zip(items, rows, strict=True):
-                self._let_go(item, digest)
-            pages = sum(item.kind == "page" for item in items)
-            return _first(Change(states={"leased": -pages, state: pages}), len(items))
+            row, digest = (state, reason, "", 0, None, url.attempts, until, None), digest_of(url.url)
+            Queries(connection, self.crawl).finish([(row, digest)])
+            self._let_go(url, digest)
+            is_queued, pages = state == "queued", int(url.kind == "page")
+            self._rooms[url.kind].queued[url.host] += is_queued
+            hosts = frozenset([url.host] if is_queued else [])
+            return _first(Change(hosts, {"leased": -pages, state: pages}), len(items))
 
         change: Change = await self.store.write(job, url)
         return change
