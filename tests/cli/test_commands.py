@@ -336,9 +336,9 @@ def test_urls_from_a_file(run: Run, sample: Path, tmp_path: Path) -> None:
 
 
 def test_no_urls_at_all(run: Run, sample: Path) -> None:
-    """An empty list of URLs has nothing disallowed in it."""
+    """An empty list of URLs has nothing disallowed in it; a warning says that it is empty."""
     ran = run("check", "--robots", sample, stdin=b"")
-    assert (ran.code, ran.err) == (0, "")
+    assert (ran.code, ran.err) == (0, "manners: warning: no URL in standard input\n")
 
 
 def test_urls_end_at_line_endings_only(run: Run, sample: Path) -> None:

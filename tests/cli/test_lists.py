@@ -129,10 +129,11 @@ def test_lines_that_are_no_urls_are_told_and_the_rest_is_fetched(run: Run, site:
 
 
 def test_an_empty_list_is_done(run: Run, site: Site) -> None:
-    """Nothing to do is done, and nothing is said."""
+    """Nothing to do is done, with a warning."""
     Path("list.txt").write_text("# nothing\n")
     ran = run("--urls", "list.txt")
     assert (ran.code, ran.out, site.log) == (0, "", [])
+    assert ran.err.startswith("manners: warning: no URL in 'list.txt'\n")
 
 
 def test_inclusions_hold_for_what_is_listed(

@@ -1,5 +1,6 @@
 """Input of the commands: robots.txt files, lists of URLs, stores; and their warnings."""
 
+import os.path
 import shlex
 import sys
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
@@ -130,20 +131,48 @@ class UrlList(NamedTuple):
         """Whether one URL was given, as an argument."""
         return len(self.given) == 1 and self.source is None and not self.reads_input
 
-    def read(self) -> Iterator[str]:
-        """The URLs of the arguments, and then those of the file; a missing file is an error now."""
+    def read(self, *, is_needed: bool = False) -> Iterator[str]:
+        """The URLs of the arguments, and then those of the file; a missing file is an error now.
+
+        A list without a URL gets a warning, or is an error if one is needed.
+        """
+        given = [url if url == "-" else typed_url(url, "--urls") for url in self.given]
         more = None if self.source is None else _open_urls(self.source)
-        return self._read(more)
+        return self._notice_if_empty(self._replace(given=given)._read(more), is_needed)
+
+    def _notice_if_empty(self, urls: Iterator[str], is_needed: bool) -> Iterator[str]:
+        first = next(urls, None)
+        if first is not None:
+            yield first
+            yield from urls
+            return
+        notice = f"no URL in {'standard input' if self.reads_input else repr(self.source)}"
+        if is_needed:
+            raise Unusable(notice)
+        warn(notice)
 
     def _read(self, more: BinaryIO | None) -> Iterator[str]:
         for url in self.given:
             if url == "-":
                 yield from read_urls(_open_urls("-"))
             else:
-                yield with_scheme(url)
+                yield url
         if more is not None:
             with more:
-                yield from read_urls(more, self.column)
+                for number, url in enumerate(read_urls(more, self.column)):
+                    if number == 0 and self.column is None:
+                        _refuse_header(url)
+                    yield url
+
+
+def typed_url(text: str, *options: str) -> str:
+    """A URL as typed, with a scheme; the name of a file is an error, with options that take one."""
+    url = with_scheme(text)
+    if url != text and os.path.isfile(text):  # noqa: PTH113 (Path raises for a name too long)
+        shown = " or ".join(f"{option} {shlex.quote(text)}" for option in options)
+        file = f"a file goes with {shown}, " if shown else ""
+        raise Unusable(f"{text!r} is a file here, not a URL: {file}a site is {url}")
+    return url
 
 
 def read_urls(file: BinaryIO, column: str | None = None) -> Iterator[str]:
@@ -160,11 +189,23 @@ def read_urls(file: BinaryIO, column: str | None = None) -> Iterator[str]:
             yield with_scheme(url)
 
 
+def _refuse_header(url: str) -> None:
+    """Raise for the first line of a list if it looks like the header of a CSV file."""
+    names = _cells(url)
+    if len(names) > 1 and "/" not in url and "." not in url:
+        raise Unusable(
+            "the list of URLs looks like CSV: name the column with --urls-column;"
+            f" its first line has: {_shown(names)}"
+        )
+
+
 def _lines(file: BinaryIO) -> Iterator[str]:
     """The lines of a file in UTF-8, with or without a byte order mark."""
     line = file.readline()
     if line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise Unusable("the list of URLs is in UTF-16; save it as UTF-8")
+    if b"\0" in line:
+        raise Unusable("the list of URLs is not text; save it as UTF-8, one URL per line")
     line = line.removeprefix(BOM_UTF8)
     while line:
         yield line.decode("utf-8", "surrogateescape")
@@ -176,20 +217,35 @@ def _column(lines: Iterator[str], name: str) -> Iterator[str]:
     import csv
 
     header = next((line for line in lines if line.strip() and not line.startswith("#")), "")
-    delimiter = max(",;\t", key=header.count)  # the first of them where there is none
-    names = [cell.strip() for cell in next(csv.reader([header], delimiter=delimiter), [])]
+    names = _cells(header)
     place = next((place for place, cell in enumerate(names) if cell == name), None)
     if place is None:
         place = next((p for p, cell in enumerate(names) if cell.lower() == name.lower()), None)
     if place is None:
-        known = ", ".join(printable(cell)[:50] for cell in names[:20]) or "none"
-        raise Unusable(f"the list of URLs has no column {name!r}; its first line has: {known}")
+        raise Unusable(
+            f"the list of URLs has no column {name!r}; its first line has: {_shown(names)}"
+        )
     try:
-        for row in csv.reader(lines, delimiter=delimiter):
+        for row in csv.reader(lines, delimiter=_delimiter(header)):
             if len(row) > place:
                 yield row[place]
     except csv.Error as error:
         raise Unusable(f"the list of URLs is not CSV: {error}") from None
+
+
+def _delimiter(header: str) -> str:
+    return max(",;\t", key=header.count)  # the first of them where there is none
+
+
+def _cells(header: str) -> list[str]:
+    """The names of the columns of a CSV file."""
+    import csv
+
+    return [cell.strip() for cell in next(csv.reader([header], delimiter=_delimiter(header)), [])]
+
+
+def _shown(names: list[str]) -> str:
+    return ", ".join(printable(cell)[:50] for cell in names[:20]) or "none"
 
 
 def _open_urls(source: str) -> BinaryIO:
@@ -213,7 +269,8 @@ def open_input(source: str, what: str) -> BinaryIO:
         file = Path(source).open("rb")  # noqa: SIM115 (the reader closes it)
         file.peek(1)  # a folder opens, but cannot be read
     except OSError as error:
-        raise Unusable(f"cannot read {source!r}: {error.strerror}") from None
+        file_only = ": this option takes a file" if "://" in source else ""
+        raise Unusable(f"cannot read {source!r}: {error.strerror}{file_only}") from None
     return file
 
 
