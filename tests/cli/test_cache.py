@@ -314,7 +314,7 @@ def test_hostile_text_is_shown_and_not_sent(capsys: pytest.CaptureFixture[str]) 
         ("missing.db", "there is no cache at 'missing.db'"),
         ("missing/cache.db", "there is no cache at"),
         ("sqlite:///missing.db", "there is no cache at"),
-        ("folder", "'folder': cannot be opened: unable to open database file"),
+        ("folder", "'folder': cannot be opened: unable to open database file: it is a folder"),
         ("text", "'text': not a usable database: file is not a database"),
         ("foreign.db", "'foreign.db': a database of another application"),
         ("valkey://:secret@127.0.0.1:1/", "'valkey://127.0.0.1:1/': Error 111 connecting"),

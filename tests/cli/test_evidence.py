@@ -901,3 +901,15 @@ def test_a_subcommand_is_needed(run: Run) -> None:
     ran = run("--help")
     assert ran.code == 0
     assert all(words[0] in ran.out for words in COMMANDS)
+
+
+def test_a_store_in_place_of_an_export(run: Run) -> None:
+    """The message says how a store is verified."""
+    with closing(sqlite3.connect("other.db")) as database:
+        database.execute("CREATE TABLE people (name TEXT)")
+    ran = run("verify", "other.db")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err == (
+        "manners: 'other.db' is not an exported file: it is a database;"
+        " to verify a store: manners evidence verify --store other.db\n"
+    )

@@ -30,7 +30,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except OSError as error:
-        _complain(f"cannot go on: {error.strerror or error}")
+        place = "" if error.filename is None else f": {error.filename!r}"
+        _complain(f"cannot go on: {error.strerror or error}{place}")
         return UNDECIDED
     except Exception:
         # A bug must not look like a verdict: exit code 1 means disallowed.

@@ -79,6 +79,15 @@ def store_option(place: str) -> str:
     return "" if place == STORE else f" --store {shlex.quote(place)}"
 
 
+def is_database(file: str) -> bool:
+    """Whether a file is a database, such as a store."""
+    try:
+        with Path(file).open("rb") as opened:
+            return opened.read(16) == b"SQLite format 3\0"
+    except OSError:  # "-", for example
+        return False
+
+
 def open_client(settings: "Settings") -> "AsyncClient":
     """A client with these settings."""
     from manners.client.async_client import AsyncClient
