@@ -388,7 +388,7 @@ def test_a_cache_in_valkey(capsys: pytest.CaptureFixture[str], port: int, tmp_pa
 
 def test_a_subcommand_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     """`manners cache` alone is a usage error, and its help says what there is."""
-    assert run(capsys, "cache") == (2, "", "manners: Missing command.\n")
+    assert run(capsys, "cache") == (2, "", "manners: Missing command. See manners cache -h.\n")
     code, out, _ = run(capsys, "cache", "--help")
     assert code == 0
     assert all(word in out for word in ("list", "show", "forget"))

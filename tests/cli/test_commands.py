@@ -19,6 +19,7 @@ import pytest
 
 import manners
 from manners.cli import main
+from manners.cli.render import styled
 from tests.cli import running
 from tests.test_values import FIELDS
 
@@ -805,3 +806,13 @@ def test_output_that_is_closed_leads_nowhere(closed: str, sample: Path) -> None:
         line = shlex.join([sys.executable, "-m", "manners", *words])
         ran = subprocess.run(["sh", "-c", f"{line} {closed}"], capture_output=True, check=False)
         assert (ran.returncode, ran.stderr) == (code, b"")
+
+
+def test_a_dumb_terminal_gets_no_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would show them as characters."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert styled("x", "red") != "x"
+    monkeypatch.setenv("TERM", "dumb")
+    assert styled("x", "red") == "x"

@@ -897,7 +897,7 @@ def test_a_store_in_postgresql(run: Run, postgres: Postgres) -> None:
 
 def test_a_subcommand_is_needed(run: Run) -> None:
     """`manners evidence` alone is a usage error, and its help says what there is."""
-    assert run() == Ran(2, b"", "manners: Missing command.\n")
+    assert run() == Ran(2, b"", "manners: Missing command. See manners evidence -h.\n")
     ran = run("--help")
     assert ran.code == 0
     assert all(words[0] in ran.out for words in COMMANDS)

@@ -64,6 +64,14 @@ def test_few_options_need_no_headings(run: Run) -> None:
         ("crwl https://a.example/", "No such command 'crwl'. Did you mean 'crawl'?"),
         ("crawl stauts", "'stauts' is not a URL; did you mean `crawl status`?"),
         ("evidence verfy", "Did you mean 'verify'?"),
+        (
+            "report --store x.db",
+            "No such option: --store. It is an argument here: manners report STORE",
+        ),
+        ("get --quiet https://a.example/", "No such option: --quiet. See manners get -h."),
+        ("explain", "Missing argument 'URL'. See manners explain -h."),
+        ("evidence show one", "Invalid value for 'ID': 'one' is not a whole number."),
+        ("crawl --delay soon https://a.example/", "'soon' is not a number."),
     ],
 )
 def test_a_slip_is_answered_with_what_was_meant(run: Run, words: str, suggestion: str) -> None:
