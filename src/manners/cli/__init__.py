@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from manners._text import printable
-from manners.errors import MannersError, MissingExtra
+from manners.errors import MannersError
 
 USAGE = 2
 UNDECIDED = 3
@@ -45,7 +45,10 @@ def _run(argv: list[str]) -> int:
         import typer
         from typer import BadParameter
     except ImportError:
-        raise MissingExtra("typer", "cli") from None
+        return _complain(
+            "the command needs more packages: pip install 'manners[crawl]';"
+            " to check files only: pip install 'manners[cli]'"
+        )
     from manners.cli.app import build
     from manners.cli.help import arrange
 
