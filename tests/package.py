@@ -2,11 +2,15 @@
 
 The wheel is built from the sdist, as an index would have it, and installed with all that a crawl
 needs; the sdist is built again by pip, with nothing but what `pyproject.toml` names, and installed
-with what `manners check` needs. Both run outside the checkout.
+with what `manners check` needs. Both run outside the checkout. With the wheel, every command of
+README.md is typed as it stands there: a stranger's path from `check` to `evidence verify`.
 """
 
 import os
+import re
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -17,10 +21,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from packaging.metadata import Metadata
-from readme_renderer import markdown
 
 from tests.cli.running import AT_ONCE
 from tests.client.asking import rules, site
+from tests.docs.shop import HOME, Shop, shop
+from tests.docs.test_docs import README, alike, alike_in_any_order, blocks, commands
 from tests.faults.server import Site, in_thread
 from tests.test_packaging import ROOT, has_compiler, project, sources
 
@@ -41,6 +46,16 @@ print(manners.__version__, manners.KERNEL)
 """
 
 
+STEPS = (
+    "manners check ",
+    "manners crawl --",
+    "manners report",
+    "manners crawl resume",
+    "manners get --urls ",
+    "manners evidence verify",
+)
+"""How the commands begin that README.md must have."""
+
 CLEAN = {
     **{name: value for name, value in os.environ.items() if not name.startswith(UNCLEAN)},
     **{f"MANNERS_{name}": value for name, value in AT_ONCE.items()},
@@ -57,11 +72,10 @@ def expect(is_so: bool, otherwise: str) -> None:
         raise Failed(otherwise)
 
 
-def run(*command: str | Path, folder: Path, code: int = 0, cflags: str = "") -> str:
+def run(*command: str | Path, folder: Path, code: int = 0, **variables: str) -> str:
     """What a command prints, in a folder and an environment that know nothing of the checkout."""
-    environment = CLEAN | {"MANNERS_CFLAGS": cflags}
     ran = subprocess.run(
-        command, check=False, cwd=folder, env=environment, capture_output=True, text=True
+        command, check=False, cwd=folder, env=CLEAN | variables, capture_output=True, text=True
     )
     expect(
         ran.returncode == code,
@@ -98,6 +112,8 @@ def read_sdist(sdist: Path) -> set[str]:
 
 def read_wheel(wheel: Path, package: set[str]) -> None:
     """See that the wheel has the package, the kernel, and nothing else."""
+    from readme_renderer import markdown  # of the group check: `make test` does not have it
+
     with zipfile.ZipFile(wheel) as archive:
         files = {name for name in archive.namelist() if not name.startswith(f"{NAME}.dist-info/")}
         metadata = archive.read(f"{NAME}.dist-info/METADATA")
@@ -116,49 +132,111 @@ def install(distribution: Path, extras: str, folder: Path, cflags: str = "") -> 
     run(sys.executable, "-m", "venv", ".venv", folder=folder)
     commands = folder / ".venv" / "bin"
     pip = (commands / "python", "-m", "pip")
-    run(*pip, "install", "--quiet", f"{distribution}[{extras}]", folder=folder, cflags=cflags)
+    what = f"{distribution}[{extras}]"
+    run(*pip, "install", "--quiet", what, folder=folder, MANNERS_CFLAGS=cflags)
     run(*pip, "check", folder=folder)
     return commands
 
 
-def use(commands: Path, address: str) -> None:
+def use(place: Path, address: str) -> None:
     """Import the package, then check a URL on loopback that is disallowed."""
-    folder = commands.parents[1]
+    folder = place.parents[1]
     kernel = "cython" if has_compiler() else "python"
-    found = run(commands / "python", "-c", IMPORT, folder=folder).split()
+    found = run(place / "python", "-c", IMPORT, folder=folder).split()
     expect(found == [VERSION, kernel], f"imported: {found}")
-    found = run(commands / "manners", "--version", folder=folder).split()
+    found = run(place / "manners", "--version", folder=folder).split()
     expect(found[:2] == ["manners", VERSION], f"manners --version: {found}")
-    said = run(commands / "manners", "check", f"{address}closed", folder=folder, code=1)
+    said = run(place / "manners", "check", f"{address}closed", folder=folder, code=1)
     expect("line 2" in said, f"manners check: {said}")
 
 
+def readme_commands() -> list[tuple[str, str]]:
+    """What README.md says to type, with what it shows: its consoles, then the rest of its text."""
+    text = README.read_text("utf-8")
+    consoles = [block.text for block in blocks(text) if block.language == "console"]
+    typed = [command for console in consoles for command in commands(console)]
+    for block in blocks(text):
+        text = text.replace(block.text, "")
+    return typed + [
+        (" ".join(found.split()), "") for found in re.findall(r"`(manners [^`]+)`", text)
+    ]
+
+
+def follow_readme(place: Path, opened: Shop) -> None:
+    """Type every command of README.md, in its order and in one folder, as a stranger would."""
+    folder = place.parents[1] / "stranger"
+    folder.mkdir()
+    typed = readme_commands()
+    steps = [step for step in STEPS if not any(command.startswith(step) for command, _ in typed)]
+    expect(not steps, f"README.md has no command that begins with {steps}")
+    (crawl,) = (command for command, _ in typed if command.startswith("manners crawl --"))
+    for command, shown in typed:
+        words = shlex.split(command)
+        words[0] = str(place / "manners")
+        if command == "manners crawl resume":
+            interrupt(crawl, place, folder, opened)
+        elif command.startswith("manners get --urls "):
+            listed = folder / words[words.index("--urls") + 1]
+            listed.write_text(f"{HOME}\n{HOME}tea\n", encoding="utf-8")
+        code = 1 if words[1] == "check" else 0  # README.md checks a URL that is disallowed
+        printed = run(*words, folder=folder, code=code, MANNERS_PROXY=opened.proxy)
+        same = alike(shown or "...", printed) or alike_in_any_order(shown, printed)
+        expect(same, f"{command}\n--- README.md\n{shown}--- printed\n{printed}")
+        if command == "manners crawl resume":
+            pages = sorted(url for url in opened.requests if not url.endswith((".txt", ".xml")))
+            expect(pages == [HOME, f"{HOME}tea"], f"both runs of the crawl requested {pages}")
+        elif command.startswith("manners get --urls "):
+            saved = list((folder / words[words.index("-o") + 1]).rglob("*.html"))
+            expect(len(saved) == 2, f"{command}: saved {saved}")
+    expect("font-family" in (folder / "report.html").read_text("utf-8"), "a report without style")
+
+
+def interrupt(command: str, place: Path, folder: Path, opened: Shop) -> None:
+    """Start a crawl, and press Ctrl-C while the site has not answered its first page yet."""
+    opened.requests.clear()
+    opened.hold(HOME)
+    with subprocess.Popen(
+        [place / "manners", *shlex.split(command)[1:]],
+        cwd=folder,
+        env=CLEAN | {"MANNERS_PROXY": opened.proxy},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        while HOME not in opened.requests and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr
+        said = process.stderr.readline() + process.stderr.readline()  # it knows that it ends
+        opened.release()
+    expect(process.returncode == 130, f"interrupted: exit code {process.returncode}, {said}")
+
+
 def use_wheel(sdist: Path, package: set[str], address: str) -> None:
-    """The wheel checks, crawls, verifies and reports: migrations and the style sheet are there."""
+    """The wheel does what README.md says: migrations and the style sheet are there."""
     folder = sdist.parent / "wheel"
     options = ("--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", sdist.parent)
     run(sys.executable, "-m", "pip", "wheel", *options, sdist, folder=sdist.parent)
     (wheel,) = sdist.parent.glob("*.whl")
     read_wheel(wheel, package)
-    commands = install(wheel, "crawl", folder)
-    use(commands, address)
-    manners = commands / "manners"
-    run(manners, "crawl", address, "--store", "crawl.db", folder=folder)
-    run(manners, "evidence", "verify", "--store", "crawl.db", folder=folder)
-    run(manners, "report", "crawl.db", folder=folder)
-    expect("font-family" in (folder / "report.html").read_text("utf-8"), "a report without style")
+    place = install(wheel, "crawl", folder)
+    use(place, address)
+    with shop() as opened:
+        follow_readme(place, opened)
 
 
 def use_sdist(sdist: Path, address: str) -> None:
     """The sdist builds with what `pyproject.toml` names, and checks."""
     # The kernel of the wheel is the fast one; this one compiles in a quarter of the time.
-    commands = install(sdist, "cli,aiohttp", sdist.parent / "sdist", cflags="-O0")
-    use(commands, address)
+    use(install(sdist, "cli,aiohttp", sdist.parent / "sdist", cflags="-O0"), address)
 
 
 def main() -> None:
     """Build, read, install and use both."""
     began = time.monotonic()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A job in the background ignores Ctrl-C, and what it starts would, too.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     folder = Path(tempfile.mkdtemp(prefix="manners-package-")).resolve()
     try:
         expect(ROOT not in folder.parents, f"TMPDIR is inside the checkout: {folder}")

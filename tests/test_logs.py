@@ -294,7 +294,7 @@ def test_blocking_code_logs_matches_too(caplog: pytest.LogCaptureFixture) -> Non
 
 # Nothing raw.
 
-EXPECTED = ("manners: INFO: host=a", "manners: WARNING: https://a", "manners: DEBUG: path=/")
+EXPECTED = ("manners: info: host=a", "manners: warning: https://a", "manners: debug: path=/")
 """How each line begins that may be there when a.example was asked."""
 
 
@@ -320,7 +320,7 @@ def test_nothing_hostile_is_logged_raw(caplog: pytest.LogCaptureFixture, raw: st
 def test_a_hostile_server_cannot_write_lines(capsys: pytest.CaptureFixture[str], form: Any) -> None:
     """Patterns, redirects and notes of a server stay on the line they belong to."""
     logs.configure("debug", form, True)
-    evil = "".join(RAW) + "\nmanners: ERROR: forged"
+    evil = "".join(RAW) + "\nmanners: error: forged"
     body = f"User-agent: *\nDisallow: /\x1b[2J{RAW[1]}\u202e*\n".encode()
     replies: list[Response | Unreachable] = [
         Response(200, body=body),
@@ -353,10 +353,10 @@ def lines(capsys: pytest.CaptureFixture[str], level: str, form: Any, matches: bo
     return capsys.readouterr().err.splitlines()
 
 
-INFO = "manners: INFO: host=a.example status=503 fromCache=False ageSec=0 bytes=0"
-WARNING = "manners: WARNING: https://a.example/robots.txt: unreachable (503)"
-STORE = "manners: WARNING: the store is down"
-MATCH = "manners: DEBUG: path=/a decision=DISALLOW winnerPattern=None matchLen=0"
+INFO = "manners: info: host=a.example status=503 fromCache=False ageSec=0 bytes=0"
+WARNING = "manners: warning: https://a.example/robots.txt: unreachable (503)"
+STORE = "manners: warning: the store is down"
+MATCH = "manners: debug: path=/a decision=DISALLOW winnerPattern=None matchLen=0"
 
 
 @pytest.mark.parametrize(
@@ -466,8 +466,8 @@ def test_a_command_logs_retrievals_and_failures(
     capsys: pytest.CaptureFixture[str], port: int
 ) -> None:
     """`--log-level info` has both, `--log-level warning` failures only."""
-    told = f"manners: INFO: host=127.0.0.1 status=200 fromCache=False ageSec=0 bytes={len(ROBOTS)}"
-    failed = f"manners: WARNING: http://127.0.0.2:{port}/robots.txt: unreachable (500)"
+    told = f"manners: info: host=127.0.0.1 status=200 fromCache=False ageSec=0 bytes={len(ROBOTS)}"
+    failed = f"manners: warning: http://127.0.0.2:{port}/robots.txt: unreachable (500)"
     for name in ("check", "robots"):
         good = [name, "--allow-private", f"http://127.0.0.1:{port}/", "--log-level"]
         bad = [name, "--allow-private", f"http://127.0.0.2:{port}/", "--log-level"]
@@ -510,8 +510,8 @@ def test_a_command_logs_matches_only_when_asked(
 ) -> None:
     """Level debug alone has none of them."""
     arguments = ["check", "--allow-private", "--log-level", "debug", f"http://127.0.0.1:{port}/"]
-    assert "DEBUG" not in "".join(command(capsys, *arguments)[1])
-    assert "DEBUG" in "".join(command(capsys, *arguments, "--log-matches")[1])
+    assert "debug:" not in "".join(command(capsys, *arguments)[1])
+    assert "debug:" in "".join(command(capsys, *arguments, "--log-matches")[1])
 
 
 def test_a_command_logs_matches_of_a_file_at_hand(
@@ -523,7 +523,7 @@ def test_a_command_logs_matches_of_a_file_at_hand(
     arguments = ["check", "--robots", "robots.txt", "--dialect", "scanner", "/\x1b[2J"]
     _, logged = command(capsys, *arguments, "--log-matches")
     assert logged == [
-        "manners: DEBUG: path=/\\x1b[2J decision=DISALLOW winnerPattern=/\\x1b[2J matchLen=5"
+        "manners: debug: path=/\\x1b[2J decision=DISALLOW winnerPattern=/\\x1b[2J matchLen=5"
     ]
     _, logged = command(capsys, *arguments, "--log-matches", "--log-format", "json")
     assert json.loads(logged[0])["winnerPattern"] == "/\\x1b[2J"

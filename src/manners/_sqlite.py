@@ -1,5 +1,6 @@
 """SQLite files of this package: created if missing, refused if another application made them."""
 
+import os
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
@@ -7,6 +8,35 @@ from pathlib import Path
 from manners.errors import StoreError
 
 VERSION = 1
+OTHER_APPLICATION = "a database of another application: choose another place"
+"""What is wrong with a file that somebody else made."""
+
+
+def explain(error: sqlite3.Error, place: Path | str) -> str:
+    """What SQLite says about a file, with the cause or what to do, as far as that is known."""
+    match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+        case sqlite3.SQLITE_CANTOPEN:
+            more = _why_not_opened(Path(place))
+        case sqlite3.SQLITE_FULL:
+            more = "free some space, then try again"
+        case sqlite3.SQLITE_IOERR:
+            more = "the disk may be full, or fail"
+        case sqlite3.SQLITE_NOTADB:
+            more = "choose another place"
+        case _:
+            more = ""
+    return f"{error}: {more}" if more else str(error)
+
+
+def _why_not_opened(path: Path) -> str:
+    folder = path.parent
+    if path.is_dir():
+        return "it is a folder, and a file is needed"
+    if not folder.is_dir():
+        return f"there is no folder {str(folder)!r}"
+    if path.exists():
+        return "" if os.access(path, os.R_OK) else "this user may not read it"
+    return "" if os.access(folder, os.W_OK) else f"this user may not write to {str(folder)!r}"
 
 
 def connect(place: Path | str, application: int, schema: str, wait: float) -> sqlite3.Connection:
@@ -20,7 +50,7 @@ def connect(place: Path | str, application: int, schema: str, wait: float) -> sq
             place, timeout=wait, isolation_level=None, check_same_thread=False
         )
     except sqlite3.Error as error:
-        raise StoreError(str(place), f"cannot be opened: {error}") from None
+        raise StoreError(str(place), f"cannot be opened: {explain(error, place)}") from None
     try:
         _prepare(connection, str(place), application, schema)
     except BaseException:
@@ -40,7 +70,7 @@ def _prepare(connection: sqlite3.Connection, place: str, application: int, schem
                 _claim(connection, place, application, schema)
         connection.execute("PRAGMA synchronous = NORMAL")  # a power failure may lose the latest
     except sqlite3.Error as error:
-        raise StoreError(place, f"not a usable database: {error}") from None
+        raise StoreError(place, f"not a usable database: {explain(error, place)}") from None
     # Only now: it changes the file, and a database of another application is not changed. With WAL,
     # readers and a writer do not block each other; it is no error if another process prevents it.
     with suppress(sqlite3.OperationalError):
@@ -64,7 +94,7 @@ def _is_ours(connection: sqlite3.Connection, place: str, application: int) -> bo
     if is_empty and found == 0:
         return False
     if found != application:
-        raise StoreError(place, "a database of another application")
+        raise StoreError(place, OTHER_APPLICATION)
     if version > VERSION:
         raise StoreError(place, "made by a later version of this package; upgrade it")
     return True

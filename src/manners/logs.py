@@ -180,6 +180,13 @@ class _AsJson(logging.Formatter):
         )
 
 
+class _AsText(logging.Formatter):
+    """A line that begins as the other messages of the command do."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return f"manners: {record.levelname.lower()}: {super().format(record)}"
+
+
 def configure(level: str, form: Literal["text", "json"], matches: bool) -> None:
     """Print log records from a level on to standard error, for the options of the command.
 
@@ -187,9 +194,7 @@ def configure(level: str, form: Literal["text", "json"], matches: bool) -> None:
     """
     log_matches(matches)
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
-        _AsJson() if form == "json" else logging.Formatter("manners: %(levelname)s: %(message)s")
-    )
+    handler.setFormatter(_AsJson() if form == "json" else _AsText())
     quiet = level == "none"
     for logger in (_RETRIEVAL, _CACHE, _CLIENT, _MATCHING):
         logger.handlers = [] if quiet and logger is _RETRIEVAL else [handler]

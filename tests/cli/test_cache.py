@@ -314,7 +314,7 @@ def test_hostile_text_is_shown_and_not_sent(capsys: pytest.CaptureFixture[str]) 
         ("missing.db", "there is no cache at 'missing.db'"),
         ("missing/cache.db", "there is no cache at"),
         ("sqlite:///missing.db", "there is no cache at"),
-        ("folder", "'folder': cannot be opened: unable to open database file"),
+        ("folder", "'folder': cannot be opened: unable to open database file: it is a folder"),
         ("text", "'text': not a usable database: file is not a database"),
         ("foreign.db", "'foreign.db': a database of another application"),
         ("valkey://:secret@127.0.0.1:1/", "'valkey://127.0.0.1:1/': Error 111 connecting"),
@@ -388,7 +388,7 @@ def test_a_cache_in_valkey(capsys: pytest.CaptureFixture[str], port: int, tmp_pa
 
 def test_a_subcommand_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     """`manners cache` alone is a usage error, and its help says what there is."""
-    assert run(capsys, "cache") == (2, "", "manners: Missing command.\n")
+    assert run(capsys, "cache") == (2, "", "manners: Missing command. See manners cache -h.\n")
     code, out, _ = run(capsys, "cache", "--help")
     assert code == 0
     assert all(word in out for word in ("list", "show", "forget"))

@@ -19,6 +19,7 @@ import pytest
 
 import manners
 from manners.cli import main
+from manners.cli.render import styled
 from tests.cli import running
 from tests.test_values import FIELDS
 
@@ -336,9 +337,9 @@ def test_urls_from_a_file(run: Run, sample: Path, tmp_path: Path) -> None:
 
 
 def test_no_urls_at_all(run: Run, sample: Path) -> None:
-    """An empty list of URLs has nothing disallowed in it."""
+    """An empty list of URLs has nothing disallowed in it; a warning says that it is empty."""
     ran = run("check", "--robots", sample, stdin=b"")
-    assert (ran.code, ran.err) == (0, "")
+    assert (ran.code, ran.err) == (0, "manners: warning: no URL in standard input\n")
 
 
 def test_urls_end_at_line_endings_only(run: Run, sample: Path) -> None:
@@ -805,3 +806,13 @@ def test_output_that_is_closed_leads_nowhere(closed: str, sample: Path) -> None:
         line = shlex.join([sys.executable, "-m", "manners", *words])
         ran = subprocess.run(["sh", "-c", f"{line} {closed}"], capture_output=True, check=False)
         assert (ran.returncode, ran.stderr) == (code, b"")
+
+
+def test_a_dumb_terminal_gets_no_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would show them as characters."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert styled("x", "red") != "x"
+    monkeypatch.setenv("TERM", "dumb")
+    assert styled("x", "red") == "x"

@@ -837,14 +837,17 @@ def test_a_second_interruption_stops_now(run: Run, site: Site) -> None:
 
 
 def test_a_reader_that_stops_early(site: Site) -> None:
-    """`| head -1` ends the command quietly; the crawl can be gone on with."""
+    """`| head -1` ends the command quietly; nothing is left beside the store; it can be resumed."""
     words = ("--source", "links", "--max-pages", "2000", site.url(LONG, "/0"))
     with start(*words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout
         assert process.stderr
         process.stdout.readline()
+        process.stdout.readline()  # of the first page: it runs
         process.stdout.close()
         assert process.stderr.read() == b""
+    assert process.returncode == 141
+    assert [path.name for path in Path().iterdir()] == ["manners.db"]
     assert len(paths(site)) < 390
     with start("resume", stdout=subprocess.DEVNULL) as process:
         assert process.wait(120) == 0

@@ -897,7 +897,19 @@ def test_a_store_in_postgresql(run: Run, postgres: Postgres) -> None:
 
 def test_a_subcommand_is_needed(run: Run) -> None:
     """`manners evidence` alone is a usage error, and its help says what there is."""
-    assert run() == Ran(2, b"", "manners: Missing command.\n")
+    assert run() == Ran(2, b"", "manners: Missing command. See manners evidence -h.\n")
     ran = run("--help")
     assert ran.code == 0
     assert all(words[0] in ran.out for words in COMMANDS)
+
+
+def test_a_store_in_place_of_an_export(run: Run) -> None:
+    """The message says how a store is verified."""
+    with closing(sqlite3.connect("other.db")) as database:
+        database.execute("CREATE TABLE people (name TEXT)")
+    ran = run("verify", "other.db")
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err == (
+        "manners: 'other.db' is not an exported file: it is a database;"
+        " to verify a store: manners evidence verify --store other.db\n"
+    )

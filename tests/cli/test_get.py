@@ -309,8 +309,8 @@ def test_exclusions_are_told_as_such(run: Run, site: Site, monkeypatch: pytest.M
 
 
 def test_no_urls_at_all(run: Run) -> None:
-    """Nothing to do is done."""
-    assert run(stdin="\n") == Ran(0, b"", "")
+    """Nothing to do is done, with a warning."""
+    assert run(stdin="\n") == Ran(0, b"", "manners: warning: no URL in standard input\n")
 
 
 # Where URLs come from.
@@ -879,9 +879,9 @@ def test_queries_can_be_left_out_of_the_evidence(run: Run, site: Site) -> None:
 @pytest.mark.parametrize(
     ("place", "words"),
     [
-        ("foreign.db", "'foreign.db': a database of another application"),
-        ("text", "'text': file is not a database"),
-        ("nowhere/x.db", "'nowhere/x.db': unable to open database file"),
+        ("foreign.db", "'foreign.db': a database of another application: choose another place"),
+        ("text", "'text': file is not a database: choose another place"),
+        ("nowhere/x.db", "unable to open database file: there is no folder 'nowhere'"),
         ("mysql://me:secret@127.0.0.1/x", "not a store"),
         ("sqlite://", "a store needs a file"),
         ("postgresql://me:secret@127.0.0.1:1/x", "onnection"),
@@ -920,7 +920,8 @@ def test_a_full_disk_stops_everything(run: Run, site: Site) -> None:
     finally:
         event.remove(Engine, "connect", limit)
     assert ran.code == 2
-    assert ran.err.splitlines()[-1] == "manners: 'manners.db': database or disk is full"
+    said = "manners: 'manners.db': database or disk is full: free some space, then try again"
+    assert ran.err.splitlines()[-1] == said
     asked = [f"robots_allowed {site.url(path=path)}" for path in pages(site)]
     assert len(asked) < 100
     assert set(asked) <= set(recorded())

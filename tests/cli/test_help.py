@@ -1,6 +1,7 @@
 """The help of commands can be scanned, in a narrow terminal, too."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,14 @@ def test_few_options_need_no_headings(run: Run) -> None:
         ("crwl https://a.example/", "No such command 'crwl'. Did you mean 'crawl'?"),
         ("crawl stauts", "'stauts' is not a URL; did you mean `crawl status`?"),
         ("evidence verfy", "Did you mean 'verify'?"),
+        (
+            "report --store x.db",
+            "No such option: --store. It is an argument here: manners report STORE",
+        ),
+        ("get --quiet https://a.example/", "No such option: --quiet. See manners get -h."),
+        ("explain", "Missing argument 'URL'. See manners explain -h."),
+        ("evidence show one", "Invalid value for 'ID': 'one' is not a whole number."),
+        ("crawl --delay soon https://a.example/", "'soon' is not a number."),
     ],
 )
 def test_a_slip_is_answered_with_what_was_meant(run: Run, words: str, suggestion: str) -> None:
@@ -88,3 +97,15 @@ def test_robots_shows_what_groups_ask_for_and_explain_a_live_site(run: Run) -> N
     assert explained.code == 1
     assert explained.lines[0].startswith(f"RETRIEVAL http://{place}/robots.txt: available")
     assert "> 1. line 3: Disallow: /x" in explained.out
+
+
+def test_without_its_packages_the_command_says_what_to_install(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line, whatever was typed, with the extra that has everything first."""
+    monkeypatch.setitem(sys.modules, "typer", None)
+    ran = run("check", "https://a.example/")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert ran.err.startswith(
+        "manners: the command needs more packages: pip install 'manners[crawl]'"
+    )

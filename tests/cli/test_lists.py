@@ -162,10 +162,11 @@ def test_results_are_shown_one_at_a_time(site: Site, monkeypatch: pytest.MonkeyP
 
 
 def test_an_empty_list_is_done(run: Run, site: Site) -> None:
-    """Nothing to do is done, and nothing is said."""
+    """Nothing to do is done, with a warning."""
     Path("list.txt").write_text("# nothing\n")
     ran = run("--urls", "list.txt")
     assert (ran.code, ran.out, site.log) == (0, "", [])
+    assert ran.err.startswith("manners: warning: no URL in 'list.txt'\n")
 
 
 def test_inclusions_hold_for_what_is_listed(

@@ -289,6 +289,10 @@ def test_lists_of_urls(
         (["--urls", "list.csv", "--urls-column", "link"], "no column 'link'; its first line has"),
         (["https://a.example/", "--urls-column", "url"], "--urls-column needs --urls"),
         (["--urls", "nowhere.csv"], "cannot read 'nowhere.csv'"),
+        (["--urls", "list.csv"], "looks like CSV: name the column with --urls-column;"),
+        (["--urls", "picture.png"], "the list of URLs is not text; save it as UTF-8"),
+        (["--urls", "https://a.example/"], "No such file or directory: this option takes a file"),
+        (["list.csv"], "'list.csv' is a file here, not a URL: a file goes with --urls list.csv,"),
     ],
     ids=str,
 )
@@ -298,6 +302,24 @@ def test_lists_that_cannot_be_read(
 ) -> None:
     """One line that says what is wrong, and what there is."""
     Path("list.csv").write_text("id,url\n1,https://a.example/\n")
+    Path("picture.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0".replace(b"\n", b""))
     ran: Ran = run(command, *arguments)
-    assert ran.code == 2
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert words in ran.err
+
+
+@pytest.mark.parametrize("command", ["explain", "robots", "discover"])
+def test_a_file_in_place_of_a_site(run: Run, command: str) -> None:
+    """The name of a file is not taken for a domain, unless the scheme says so."""
+    Path("robots.txt").write_text("User-agent: *\n")
+    ran = run(command, "robots.txt")
+    option = "a file goes with --robots robots.txt, " if command == "explain" else ""
+    said = f"'robots.txt' is a file here, not a URL: {option}a site is https://robots.txt"
+    assert (ran.code, ran.out, ran.err) == (2, "", f"manners: {said}\n")
+
+
+def test_a_crawl_needs_a_url_in_its_list(run: Run) -> None:
+    """A list without one is an error that names it."""
+    Path("list.txt").write_text("# nothing\n")
+    ran = run("crawl", "--urls", "list.txt")
+    assert (ran.code, ran.err) == (2, "manners: no URL in 'list.txt'\n")

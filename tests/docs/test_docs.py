@@ -226,9 +226,9 @@ def test_a_page_does_what_it_says(
     if not page.exists():
         pytest.skip(f"there is no {page.name}")
     monkeypatch.chdir(tmp_path)
-    with closing(Reader(page, monkeypatch)) as reader, shop() as proxy:
+    with closing(Reader(page, monkeypatch)) as reader, shop() as opened:
         if page == README:
-            monkeypatch.setenv("MANNERS_PROXY", proxy)
+            monkeypatch.setenv("MANNERS_PROXY", opened.proxy)
         for block in blocks(with_free_ports(page.read_text(encoding="utf-8"))):
             reader.follow(block)
 

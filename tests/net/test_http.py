@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manners.cache.robots import AsyncRobotsCache
-from manners.errors import InvalidURL
+from manners.errors import InvalidURL, SettingsError
 from manners.net.http import Http
 from manners.net.messages import Get, Response, Unreachable
 from manners.urls import requestable
@@ -220,13 +220,18 @@ def test_no_tls_where_tls_is_expected() -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("content", [None, "no certificate"])
-def test_an_authority_that_cannot_be_read_is_an_error(tmp_path: Path, content: str | None) -> None:
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [(None, "ca_file: cannot read '.*ca.pem': No such"), ("text", "ca.pem' has no certificate")],
+)
+def test_an_authority_that_cannot_be_read_is_an_error(
+    tmp_path: Path, content: str | None, problem: str
+) -> None:
     """A wrong `ca_file` is told at once, and not taken for a site that cannot be reached."""
     path = tmp_path / "ca.pem"
     if content is not None:
         path.write_text(content)
-    with pytest.raises(OSError):  # noqa: PT011 (which one is OpenSSL's business)
+    with pytest.raises(SettingsError, match=problem):
         Http(user_agent=AGENT, ca_file=str(path))
 
 

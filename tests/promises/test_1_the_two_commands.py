@@ -95,9 +95,20 @@ def test_one_place_handles_signals() -> None:
     handling = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "src").rglob("*.py")
-        if re.search(r"add_signal_handler|signal\.signal\((?!signal\.SIGPIPE)", path.read_text())
+        if re.search(r"add_signal_handler|signal\.signal\(", path.read_text())
     }
     assert handling == {"src/manners/cli/crawling.py"}
+
+
+def test_a_connection_that_a_server_closes_does_not_end_the_command() -> None:
+    """SIGPIPE would: writing to a closed socket sends it, as writing to a closed pipe does."""
+    script = (
+        "import signal, manners.__main__ as command\n"
+        "command.main = lambda: print(signal.getsignal(signal.SIGPIPE) is signal.SIG_IGN)\n"
+        "command.run()"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout == "True\n"
 
 
 # What each target runs.

@@ -84,7 +84,7 @@ def test_a_failure_that_allows_everything_is_a_warning(
     ran = run("check", "--profile", "open", "--log-level", "warning", server.url(address))
     assert ran.code == 0
     place = server.url(address, "/robots.txt")
-    assert ran.err == f"manners: WARNING: {place}: {why}; everything is allowed\n"
+    assert ran.err == f"manners: warning: {place}: {why}; everything is allowed\n"
 
 
 def test_a_site_without_a_robots_txt_is_no_failure(run: Run, server: Site) -> None:

@@ -4,6 +4,9 @@ None of these asserts a time: a file that took seconds when it was found stands 
 noticed if it does so again.
 """
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 import manners
@@ -70,9 +73,16 @@ def test_a_policy_cannot_be_made_by_halves() -> None:
 def test_an_agent_is_text() -> None:
     """Bytes and numbers are refused by name."""
     robots = manners.parse("User-agent: *")
-    for agent in (b"Bot", [1], ["a", b"b"]):
+    for agent in (b"Bot", [1], ["a", b"b"], None, 3):
         with pytest.raises(TypeError, match="agent is a str"):
             robots.policy(agent)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("body", [None, 3, Path("robots.txt")], ids=repr)
+def test_a_robots_txt_is_its_content(body: Any) -> None:
+    """Anything else is refused by name, such as the path of a file."""
+    with pytest.raises(TypeError, match=f"bytes or str, not {type(body).__name__}"):
+        manners.parse(body)
 
 
 @pytest.mark.parametrize(

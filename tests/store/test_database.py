@@ -209,8 +209,8 @@ def test_somebody_elses_file_is_left_as_it_is(tmp_path: Path, make: object) -> N
         with pytest.raises(StoreError) as caught:
             EvidenceStore(path, create=create)
         assert caught.value.problem in {
-            "a database of another application",
-            "file is not a database",
+            "a database of another application: choose another place",
+            "file is not a database: choose another place",
             "database disk image is malformed",
         }
     assert path.read_bytes() == before
@@ -246,7 +246,7 @@ def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     try:
         with EvidenceStore(path) as store, pytest.raises(StoreError, match="readonly"):
             store.append_blocking(drafts(1)[0])
-        with pytest.raises(StoreError):
+        with pytest.raises(StoreError, match="this user may not write to"):
             EvidenceStore(tmp_path / "other.db")
     finally:
         tmp_path.chmod(0o700)
@@ -278,6 +278,9 @@ def test_a_store_where_nobody_can_write_can_be_looked_at(tmp_path: Path) -> None
         ran = where_nobody_can_write(tmp_path, "get", "--store", name, "http://127.0.0.1:1/")
         assert (ran.returncode, ran.stderr.count("\n")) == (2, 1)
         assert "attempt to write a readonly database" in ran.stderr
+    ran = where_nobody_can_write(tmp_path, "get", "--store", "new.db", "http://127.0.0.1:1/")
+    assert (ran.returncode, ran.stderr.count("\n")) == (2, 1)
+    assert "unable to open database file: this user may not write to '.'" in ran.stderr
 
 
 def test_a_store_that_was_not_closed_is_not_read_without_its_log(tmp_path: Path) -> None:

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from manners._text import printable
-from manners.errors import MannersError, MissingExtra
+from manners.errors import MannersError
 
 USAGE = 2
 UNDECIDED = 3
 INTERRUPTED = 130  # what a shell reports for a command ended by Ctrl-C
+UNREAD = 141  # and for one whose output nobody reads any more
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,7 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except OSError as error:
-        _complain(f"cannot go on: {error.strerror or error}")
+        place = "" if error.filename is None else f": {error.filename!r}"
+        _complain(f"cannot go on: {error.strerror or error}{place}")
         return UNDECIDED
     except Exception:
         # A bug must not look like a verdict: exit code 1 means disallowed.
@@ -43,7 +45,10 @@ def _run(argv: list[str]) -> int:
         import typer
         from typer import BadParameter
     except ImportError:
-        raise MissingExtra("typer", "cli") from None
+        return _complain(
+            "the command needs more packages: pip install 'manners[crawl]';"
+            " to check files only: pip install 'manners[cli]'"
+        )
     from manners.cli.app import build
     from manners.cli.help import arrange
 
@@ -60,6 +65,10 @@ def _run(argv: list[str]) -> int:
         return _complain(_with_suggestion(error))
     except typer.Abort:
         return INTERRUPTED
+    except (BrokenPipeError, SystemExit):
+        # The reader of a pipe went away, as `head` does; Typer makes an exit of it. The signal
+        # SIGPIPE stays ignored: it would end the process when a server closes a connection, too.
+        return UNREAD
     return code if isinstance(code, int) else 0
 
 
@@ -68,11 +77,26 @@ def _with_suggestion(error: Any) -> str:
     from difflib import get_close_matches  # few need it
 
     message: str = error.format_message()
-    near = getattr(error, "possibilities", None)
-    if not near:
+    for kind, name in _KINDS.items():
+        message = message.replace(f"is not a valid {kind}.", f"is not {name}.")
+    path = error.ctx.command_path if error.ctx else "manners"
+    if message.startswith("Missing"):
+        return f"{message} See {path} -h."
+    option = getattr(error, "option_name", "").lstrip("-")
+    if not option:
         return message
-    nearest = get_close_matches(error.option_name, near, 1, cutoff=0.0)[0]
-    return f"{message.partition(' (')[0]}. Did you mean {nearest}?"
+    message = message.partition(" (")[0].removesuffix(".")
+    if error.ctx and option in {each.name for each in error.ctx.command.params}:
+        return f"{message}. It is an argument here: {path} {option.upper()}"
+    near = {each.lstrip("-"): each for each in getattr(error, "possibilities", None) or []}
+    nearest = get_close_matches(option, near, 1)
+    return (
+        f"{message}. Did you mean {near[nearest[0]]}?" if nearest else f"{message}. See {path} -h."
+    )
+
+
+_KINDS = {"int range": "a whole number", "integer": "a whole number", "float": "a number"}
+"""What usage errors call a kind of value, and what people do."""
 
 
 def _complain(message: str) -> int:

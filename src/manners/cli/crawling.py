@@ -110,8 +110,8 @@ def interruptible(crawl: "Crawl") -> Iterator[None]:
     def stop(number: int, _: object) -> None:
         signals.append(number)
         if len(signals) == 1:
-            print("\nfinishing the running requests; Ctrl-C again aborts", file=sys.stderr)
             crawl.stop()
+            print("\nfinishing the running requests; Ctrl-C again aborts", file=sys.stderr)
         else:
             crawl.abort()
 

@@ -138,6 +138,8 @@ class ResultCounts:
         """Whether there is evidence of anything."""
         self.is_complete = False
         """Whether every URL of the list was read and answered."""
+        self.is_read = True
+        """Whether anybody reads what is printed."""
         self.skipped = Counter[str]()
         """URLs that were not asked for, by what was done with them before."""
         self.from_crawl = 0

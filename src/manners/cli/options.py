@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_args, get_orig
 
 import typer
 
-from manners.cli.inputs import Unusable, warn
+from manners.cli.inputs import Unusable, typed_url, warn
 from manners.settings.fields import OUTPUT, ROBOTS, STORED, WHAT, Fields, flag_of, option_of
 from manners.settings.names import FILE, NOT_SETTINGS, PREFIX
-from manners.urls import with_scheme
 
 if TYPE_CHECKING:
     from manners.settings import Settings
@@ -39,9 +38,16 @@ UrlsArgument = Annotated[
     list[str] | None,
     typer.Argument(metavar="[URL]...", help="URLs or domains; - or none reads standard input."),
 ]
+
+
+def _typed_url(context: typer.Context, text: str) -> str:
+    has_file = any(parameter.name == "robots" for parameter in context.command.params)
+    return typed_url(text, *(["--robots"] if has_file else []))
+
+
 UrlArgument = Annotated[
     str,
-    typer.Argument(metavar="URL", help="Any URL of the site, or its domain.", callback=with_scheme),
+    typer.Argument(metavar="URL", help="Any URL of the site, or its domain.", callback=_typed_url),
 ]
 UrlsOption = Annotated[
     str | None,

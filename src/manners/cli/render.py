@@ -13,8 +13,9 @@ _COLOURS = {"green": "32", "red": "31", "yellow": "33", "bold": "1", "dim": "2"}
 
 
 def styled(text: str, style: str) -> str:
-    """The text in a colour, if standard output is a terminal (see no-color.org)."""
-    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+    """The text in a colour, if standard output is a terminal that has them (see no-color.org)."""
+    has_none = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    if has_none or not sys.stdout.isatty():
         return text
     return f"\x1b[{_COLOURS[style]}m{text}\x1b[0m"
 

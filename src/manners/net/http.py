@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from manners import _forks
 from manners._text import header_problem
-from manners.errors import Broken, MissingExtra
+from manners.errors import Broken, MissingExtra, SettingsError
 from manners.net import guard
 from manners.net.messages import TLS, Get, Response, Unreachable
 from manners.urls import host, origin, requestable
@@ -80,7 +80,7 @@ class Http:
         self._allow_private = allow_private
         self._user_agent, self._proxy = user_agent, proxy
         # A bad file is an error right here. True: aiohttp's own, with the system's authorities.
-        self._tls = ssl.create_default_context(cafile=ca_file) if ca_file else True
+        self._tls = _trusting(ca_file) if ca_file else True
         self._auth = {origin(url): _basic(*login) for url, login in (auth or {}).items()}
         self._pool = _ConnectionPool(connections, keep_alive)
         self._cookies = cookies
@@ -322,6 +322,17 @@ def _with_cookies(headers: Mapping[str, str], cookies: str) -> Mapping[str, str]
         return headers
     name = next((name for name in headers if name.lower() == "cookie"), "Cookie")
     return {**headers, name: "; ".join(filter(None, (headers.get(name), cookies)))}
+
+
+def _trusting(ca_file: str) -> ssl.SSLContext:
+    """TLS that trusts the authorities of a file."""
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except ssl.SSLError:
+        problem = f"{ca_file!r} has no certificate in PEM format"
+    except OSError as error:
+        problem = f"cannot read {ca_file!r}: {error.strerror}"
+    raise SettingsError("ca_file", problem)
 
 
 def _basic(name: str, password: str) -> dict[str, str]:

@@ -62,8 +62,14 @@ def decode(body: bytes | str, dialect: Dialect) -> bytes:
     """The bytes of a file for the lexer: UTF-8 without a byte order mark."""
     if isinstance(body, str):
         data = to_bytes(body)
+    elif type(body) is bytes:
+        data = body
     else:
-        data = body if type(body) is bytes else bytes(memoryview(body))
+        try:
+            data = bytes(memoryview(body))
+        except TypeError:
+            name = type(body).__name__
+            raise TypeError(f"a robots.txt is bytes or str, not {name}") from None
     if not data.startswith((b"\xef", b"\xff", b"\xfe")):
         return data
     if dialect.utf16 and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

@@ -1,6 +1,6 @@
 """A parsed file, and a file bound to an agent: parse once, check many."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -138,7 +138,7 @@ class Robots:
         if isinstance(agent, str):
             names: tuple[str, ...] = (agent,)
         else:
-            names = tuple(agent)
+            names = tuple(agent) if isinstance(agent, Iterable) else (agent,)
             if not all(isinstance(name, str) for name in names):
                 raise TypeError("an agent is a str or a sequence of str")
         kept = self._policies

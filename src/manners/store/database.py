@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from manners import _forks
 from manners._secrets import LIBPQ, hidden_in, is_libpq, without_secrets
+from manners._sqlite import OTHER_APPLICATION, explain
 from manners._text import printable
 from manners.errors import MissingExtra, StoreError, StoreTimeout
 
@@ -123,11 +124,7 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction in which nobody else writes, durable when it ends without an error."""
-        if self.readonly:
-            raise StoreError(
-                self.place,
-                "attempt to write a readonly database: this user may not write it, or its folder",
-            )
+        self._refuse_readonly()
         with self._connected() as connection:
             if self.is_sqlite:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -168,6 +165,7 @@ class Store:
         The lock ends with the process. That a process was killed may show late: `wait` is how many
         seconds to go on trying.
         """
+        self._refuse_readonly()
         release = locks.acquire(partial(self._try_lock, what, number), wait)
         if release is None:
             raise InUse(self.place, f"another process works on {what} {number} of it")
@@ -195,6 +193,13 @@ class Store:
         return Path(f"{self.place}-{what}-{number}")
 
     # Closing, forks and errors.
+
+    def _refuse_readonly(self) -> None:
+        if self.readonly:
+            raise StoreError(
+                self.place,
+                "attempt to write a readonly database: this user may not write it, or its folder",
+            )
 
     def close(self) -> None:
         """Write what is waiting, and close; a `StoreError` if that does not end in time."""
@@ -242,8 +247,10 @@ class Store:
                 if is_lost:  # other connections will not answer either
                     self.engine.dispose()
                 raise StoreTimeout(self.place, late + unknown) from None
-            message = str(orig or error).strip().partition("\n")[0]
-            message = hidden_in(message, self._given)
+            if isinstance(orig, sqlite3.Error):
+                message = explain(orig, self.place)
+            else:
+                message = hidden_in(str(orig or error).strip().partition("\n")[0], self._given)
             raise StoreError(self.place, printable(message[:500]) + unknown) from None
 
 
@@ -402,5 +409,5 @@ def _version(connection: Connection, place: str) -> str | None:
         ).scalar()
         return None if version is None else str(version)
     if names & schema.TABLES or (names and connection.dialect.name == "sqlite"):
-        raise StoreError(place, "a database of another application")
+        raise StoreError(place, OTHER_APPLICATION)
     return None

@@ -18,7 +18,7 @@ from manners.cli.options import (
     takes,
 )
 from manners.settings.fields import WHAT, flag_of
-from manners.urls import page_url, with_scheme
+from manners.urls import page_url
 
 if TYPE_CHECKING:
     from manners.settings import Settings
@@ -115,9 +115,8 @@ def start(
 
     settings = options.load()
     settings = settings.but(store=settings.store or inputs.STORE)
-    starts = [page_url(url) for url in inputs.UrlList.of(urls, urls_from, urls_column).read()]
-    if not starts:
-        raise inputs.Unusable(f"there is no URL in {urls_from!r}")
+    listed = inputs.UrlList.of(urls, urls_from, urls_column)
+    starts = [page_url(url) for url in listed.read(is_needed=True)]
     if dry_run:
         return planning.dry_run(starts, settings, json)
     if not new:
@@ -240,7 +239,7 @@ def _resume(number: int | None, urls: list[str], options: Options, output: Any, 
     place = settings.store or inputs.STORE
     stored = stored_settings(place, number, timeout=settings.server_timeout)
     settings = options.load(stored).but(store=place)
-    starts = [page_url(with_scheme(url)) for url in urls]
+    starts = [page_url(inputs.typed_url(url, "--store")) for url in urls]
     return run_crawl(starts, settings, number or True, output, json)
 
 

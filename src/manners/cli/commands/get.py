@@ -151,11 +151,14 @@ def _run(urls: Iterator[str], settings: "Settings", job: _Job) -> int:
         if job.resumes and folder is not None:
             urls = _skip_saved(urls, folder, report)
         _fetch_all(urls, fetch, client, folder, report, job.show)
+    except BrokenPipeError:  # as with `| head`: that is quiet
+        report.is_read = False
+        raise
     finally:
         if folder is not None:
             folder.close()
         portal.run(client.close())
-        if not job.is_one:
+        if report.is_read and not job.is_one:
             place = client.evidence.place if client.evidence is not None else None
             sent = "" if job.is_dry_run else f"sent as {settings.identity}"
             for line in report.summary(job.hint, sent, place):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from manners._text import count, cut, duration, printable
-from manners.cli import UNDECIDED, inputs, render
+from manners.cli import UNDECIDED, inputs, render, saving
 from manners.cli.options import RETRIEVAL, JsonOption, Options, UrlArgument, takes
 from manners.robots.lines import read_lines
 from manners.settings.fields import STORED
@@ -77,7 +77,12 @@ def _save(site: "Site", place: str) -> None:
         sys.stdout.buffer.flush()
         return
     try:
-        Path(place).write_bytes(body)
+        path = Path(place).resolve()
+        if path.is_file() or not path.exists():
+            with saving.replace_file(path) as file:
+                file.write(body)
+        else:  # a device, for example
+            path.write_bytes(body)
     except OSError as error:
         raise inputs.Unusable(f"cannot write {place!r}: {error.strerror}") from None
 

@@ -143,7 +143,10 @@ class Frontier:
 
     async def _release(self, url: LeasedUrl, state: str, reason: str, until: float) -> Change:
         def job(connection: Connection, items: Sequence[LeasedUrl]) -> list[Change]:
-            row, digest = (state, reason, "", 0, None, url.attempts, until, None), digest_of(url.url)
+            row, digest = (
+                (state, reason, "", 0, None, url.attempts, until, None),
+                digest_of(url.url),
+            )
             Queries(connection, self.crawl).finish([(row, digest)])
             self._let_go(url, digest)
             is_queued, pages = state == "queued", int(url.kind == "page")
