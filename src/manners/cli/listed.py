@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from manners.cli.folder import PageFolder
     from manners.crawler.crawl import Crawl, CrawlView
     from manners.crawler.page import CrawledPage
+    from manners.crawler.status import Status
     from manners.settings import Settings
 
 UNLIMITED = {"max_pages": 10**12, "max_minutes": 365 * 1440.0}
@@ -100,18 +101,22 @@ def _run(job: ListJob, settings: "Settings", number: int) -> int:
             result.file = files.pop(page.url, None)
             tell(result)
     status, place = read_status(settings, settings.store or inputs.STORE, crawl.number)
-    counts.is_complete = not status.resumable
+    counts.is_complete = crawl.ended == run.FINISHED and not status.resumable  # and all was read
     answered = sum(status.states.get(state, 0) for state in ("done", "failed", "blocked"))
     counts.skipped["done"] = answered - counts.from_crawl
-    with_what = "the same options"
-    if "limit" in status.ended:  # it counts for all runs of a list together
-        with_what = "a higher --max-pages or --max-minutes"
-    hint = f"ended early; resume with {with_what}: {job.command}"
-    for line in counts.summary(hint, f"sent as {settings.identity}", place):
+    for line in counts.summary(_hint(job.command, status), f"sent as {settings.identity}", place):
         print(line, file=sys.stderr)
     if crawl.ended == run.INTERRUPTED:
         return INTERRUPTED
     return max(counts.code, UNDECIDED if status.remaining else _exit_code(settings, crawl.number))
+
+
+def _hint(command: str, status: "Status") -> str:
+    """How to resume a list that ended early."""
+    options = "the same options"
+    if "limit" in status.ended:  # it counts for all runs of a list together
+        options = "a higher --max-pages or --max-minutes"
+    return f"ended early; resume with {options}: {command}"
 
 
 def _number(name: str, place: str, timeout: float) -> int:
