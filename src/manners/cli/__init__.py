@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(sys.argv[1:] if argv is None else list(argv))
     except MannersError as error:
-        return _complain(str(error))
+        return _complain(str(error).removeprefix("option: "))
     except KeyboardInterrupt:
         return INTERRUPTED
     except OSError as error:
