@@ -117,6 +117,8 @@ def _convert(name: str, found: SourcedValue) -> Any:
         return converted
     except SettingsError as error:
         raise SettingsError(found.source, str(error)) from None
+    except json.JSONDecodeError as error:
+        raise SettingsError(found.source, f"{name}: not JSON: {error}") from None
     except (ValueError, RecursionError, MannersError) as error:
         # An option has the name of its setting, or another one that people know.
         problem = str(error) if found.source.startswith(OPTION) else f"{name}: {error}"
