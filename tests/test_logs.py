@@ -534,8 +534,8 @@ def test_a_command_logs_matches_of_a_file_at_hand(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--log-level", "loud"], "option: --log-level: log_level: "),
-        (["--log-format", "xml"], "option: --log-format: log_format: "),
+        (["--log-level", "loud"], "manners: --log-level: "),
+        (["--log-format", "xml"], "manners: --log-format: "),
     ],
 )
 def test_an_option_that_cannot_be_used_says_what_there_is(

@@ -10,6 +10,7 @@ The same rule for the library, the command, the environment and settings files:
 `check`, `explain`, `robots` and the engine fetch no page: without an agent they answer for `*`.
 """
 
+import re
 from functools import cache
 from typing import NamedTuple
 
@@ -50,7 +51,21 @@ class Identity(NamedTuple):
 
     def __str__(self) -> str:
         sent = printable(self.user_agent)
-        return sent if self.is_one else f"{sent} (robots.txt is read for {printable(self.agent)})"
+        decides = self.agent if not self.is_one else _first_word(self.agent)
+        return f"{sent} (robots.txt is read for {printable(decides)})" if decides else sent
+
+
+def _first_word(agent: str) -> str:
+    """What decides of a name that is several words; empty if the agent is written as it should be.
+
+    >>> _first_word("My Bot"), _first_word("MyBot/1.0 (+https://example.com/bot)")
+    ('My', '')
+    """
+    found = _WORDS(agent)
+    return product_token(found[1]) if found else ""
+
+
+_WORDS = re.compile(r"\s*([^\s/(]+)\s+[^\s(+]").match
 
 
 def identity(agent: str | None = None, user_agent: str | None = None) -> Identity:

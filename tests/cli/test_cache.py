@@ -156,7 +156,7 @@ def test_a_cache_that_fails_is_a_warning(
     plain = run(capsys, "check", "--allow-private", url)
     code, out, err = run(capsys, "check", "--allow-private", "--cache", place, url)
     assert (code, out) == plain[:2]
-    assert err.startswith("manners: WARNING: cache failed, not used for 5 s")
+    assert err.startswith("manners: warning: cache failed, not used for 5 s")
     assert err.count("\n") == 1
 
 

@@ -380,7 +380,7 @@ def test_a_host_that_is_to_be_left_alone(run: Run, site: Site) -> None:
         (["--max-urls", "0"], "max_urls"),
         (["--depth", "0"], "--depth: link_depth: must be at least 1"),
         (["--exclude", "re:("], "exclude"),
-        (["--timeout", "0"], "--timeout: page_total_timeout: must be above 0"),
+        (["--timeout", "0"], "--timeout: must be above 0"),
         (["--store", "no/folder.db"], "no/folder.db"),
         (["--store", "mysql://x/y"], "not a store"),
     ],

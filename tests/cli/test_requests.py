@@ -172,7 +172,7 @@ def test_concurrency_is_the_number_of_requests_at_a_time_to_a_host(run: Run, sit
     ran = run("get", site.url(), "--concurrency", "0")
     assert (ran.code, ran.err) == (
         2,
-        "manners: option: --concurrency: concurrency: must be at least 1, not 0\n",
+        "manners: --concurrency: must be at least 1, not 0\n",
     )
 
 

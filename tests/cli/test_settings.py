@@ -373,7 +373,7 @@ def test_like_and_timeout_are_options(run: Any, port: int) -> None:
     assert (found["dialect"], found["allowed"]) == ("audit", False)
     code, _, err = run("check", url, "--timeout", "300")
     assert code == 2
-    assert "option: --timeout: total_timeout, lease: " in err
+    assert "manners: --timeout: total_timeout, lease: " in err
 
 
 # Without the library.

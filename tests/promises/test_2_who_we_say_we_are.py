@@ -191,8 +191,9 @@ def test_a_site_that_is_closed_to_manners_is_not_fetched(server: Site) -> None:
         ({}, OWN),
         ({"agent": HEADER}, HEADER),
         ({"agent": "MyBot", "user_agent": "Other/2.0"}, "Other/2.0 (robots.txt is read for MyBot)"),
+        ({"agent": "My Bot"}, "My Bot (robots.txt is read for My)"),
     ],
-    ids=["nobody", "agent", "both"],
+    ids=["nobody", "agent", "both", "words"],
 )
 def test_terminal_evidence_and_report_name_the_header(
     server: Site, capsys: pytest.CaptureFixture[str], named: Named, said: str

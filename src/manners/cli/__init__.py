@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(sys.argv[1:] if argv is None else list(argv))
     except MannersError as error:
-        return _complain(str(error))
+        return _complain(str(error).removeprefix("option: "))
     except KeyboardInterrupt:
         return INTERRUPTED
     except OSError as error:
@@ -86,9 +86,9 @@ def _with_suggestion(error: Any) -> str:
     if not option:
         return message
     message = message.partition(" (")[0].removesuffix(".")
-    if error.ctx and option in {each.name for each in error.ctx.command.params}:
+    if error.ctx and option in {parameter.name for parameter in error.ctx.command.params}:
         return f"{message}. It is an argument here: {path} {option.upper()}"
-    near = {each.lstrip("-"): each for each in getattr(error, "possibilities", None) or []}
+    near = {flag.lstrip("-"): flag for flag in getattr(error, "possibilities", None) or []}
     nearest = get_close_matches(option, near, 1)
     return (
         f"{message}. Did you mean {near[nearest[0]]}?" if nearest else f"{message}. See {path} -h."

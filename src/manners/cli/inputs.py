@@ -79,13 +79,15 @@ def store_option(place: str) -> str:
     return "" if place == STORE else f" --store {shlex.quote(place)}"
 
 
-def is_database(file: str) -> bool:
-    """Whether a file is a database, such as a store."""
+def store_hint(file: str) -> str:
+    """For a database in place of an exported file: how a store is verified; else empty."""
     try:
         with Path(file).open("rb") as opened:
-            return opened.read(16) == b"SQLite format 3\0"
+            is_database = opened.read(16) == b"SQLite format 3\0"
     except OSError:  # "-", for example
-        return False
+        return ""
+    verify = f"manners evidence verify{store_option(file)}"
+    return f"it is a database; to verify a store: {verify}" if is_database else ""
 
 
 def open_client(settings: "Settings") -> "AsyncClient":

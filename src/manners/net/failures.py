@@ -7,7 +7,7 @@ import aiohttp
 from manners._text import printable
 from manners.net.bodies import Undecodable
 from manners.net.departures import ConnectionLost, TurnLost
-from manners.net.messages import REFUSED, TLS
+from manners.net.messages import PROXY_FAILED, REFUSED, TLS
 from manners.net.resolver import RefusedAddress
 
 
@@ -23,9 +23,9 @@ _CAUSES: tuple[tuple[type[BaseException], str], ...] = (
     (TimeoutError, "timeout"),
     (ssl.SSLError, TLS),
     (aiohttp.ClientSSLError, TLS),
-    (aiohttp.ClientProxyConnectionError, "proxy failed"),
-    (aiohttp.ClientHttpProxyError, "proxy failed"),
-    (ProxyFailed, "proxy failed"),
+    (aiohttp.ClientProxyConnectionError, PROXY_FAILED),
+    (aiohttp.ClientHttpProxyError, PROXY_FAILED),
+    (ProxyFailed, PROXY_FAILED),
     (TurnLost, "turn lost"),
     (aiohttp.ClientConnectorDNSError, "no such host"),
     (ConnectionRefusedError, "connection refused"),
@@ -42,7 +42,7 @@ _CAUSES: tuple[tuple[type[BaseException], str], ...] = (
 def cause_of(failure: BaseException, has_proxy: bool) -> str:
     """Why there is no reply, in a few words."""
     if has_proxy and isinstance(failure, aiohttp.ClientConnectorDNSError):
-        return "proxy failed"  # its name is the only one that is looked up here
+        return PROXY_FAILED  # its name is the only one that is looked up here
     wrapped = getattr(failure, "os_error", failure)  # more specific than aiohttp's wrapper
     for kind, cause in _CAUSES:
         if isinstance(wrapped, kind) or isinstance(failure, kind):

@@ -77,6 +77,7 @@ class Unreachable(NamedTuple):
 
 REFUSED = "refused address"
 TLS = "TLS error"
+PROXY_FAILED = "proxy failed"
 
 
 def advice(cause: str) -> str:
@@ -89,6 +90,8 @@ def advice(cause: str) -> str:
         return "private or local address; set allow_private to request it"
     if cause.startswith(f"{TLS}: certificate not trusted"):
         return "set ca_file to its authority, or fix the site"
+    if cause == PROXY_FAILED:
+        return "check that the proxy runs, and where it is: the setting proxy"
     return ""
 
 

@@ -1,6 +1,7 @@
 """Whether a value fits its setting: type and range."""
 
 import math
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, get_args
@@ -26,11 +27,26 @@ def fitted(value: Any, kind: Any, strict: bool = True) -> Any:
         converted = msgspec.convert(value, kind, strict=strict)
     except msgspec.ValidationError as error:
         choices = ", ".join(repr(part) for part in _parts(kind) if isinstance(part, str))
-        raise ValueError(f"{error}; choose from {choices}" if choices else error) from None
+        problem = _in_words(str(error))
+        raise ValueError(f"{problem}; choose from {choices}" if choices else problem) from None
     limits = next((part for part in _parts(kind) if isinstance(part, Range)), None)
     if limits and converted is not None and (problem := limits.problem(converted)):
         raise ValueError(problem)
     return converted
+
+
+_WORDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "text"}
+_WRONG_TYPE = re.compile(r"Expected `(\w+)(?: \| null)?`, got `\w+`").fullmatch
+
+
+def _in_words(problem: str) -> str:
+    """What is wrong with a value, without the names of types.
+
+    >>> _in_words("Expected `int | null`, got `str`")
+    'a whole number is needed'
+    """
+    found = _WRONG_TYPE(problem)
+    return f"{_WORDS[found[1]]} is needed" if found and found[1] in _WORDS else problem
 
 
 def _parts(kind: Any) -> Iterator[Any]:

@@ -24,6 +24,8 @@ from manners.settings.names import (
 )
 from manners.settings.systems import dialect_of, system_of
 
+OPTION = "option: "
+"""How the source of a setting begins that was given as an option."""
 _MAX_FILE = 1024 * 1024
 _LISTS = {"exclude": ",", "include": ",", "headers": "\n"}
 """Settings that are lists, and what stands between the parts of one in a variable."""
@@ -115,8 +117,12 @@ def _convert(name: str, found: SourcedValue) -> Any:
         return converted
     except SettingsError as error:
         raise SettingsError(found.source, str(error)) from None
+    except json.JSONDecodeError as error:
+        raise SettingsError(found.source, f"{name}: not JSON: {error}") from None
     except (ValueError, RecursionError, MannersError) as error:
-        raise SettingsError(found.source, f"{name}: {error}") from None
+        # An option has the name of its setting, or another one that people know.
+        problem = str(error) if found.source.startswith(OPTION) else f"{name}: {error}"
+        raise SettingsError(found.source, problem) from None
 
 
 def _parts(text: str, separator: str) -> Iterator[str]:
@@ -126,7 +132,7 @@ def _parts(text: str, separator: str) -> Iterator[str]:
 def _options(options: Mapping[str, Any]) -> Layer:
     for name, value in options.items():
         if value is not None:
-            yield name, SourcedValue(value, f"option: {flag_of(name)}")
+            yield name, SourcedValue(value, f"{OPTION}{flag_of(name)}")
 
 
 def _files(config: Path | str | None) -> list[Layer]:

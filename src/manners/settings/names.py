@@ -30,6 +30,10 @@ MAX_NAME = 100
 """How much of a name an error message quotes."""
 
 
+_MAX_LISTED = 20
+"""Known names that a message lists; more would hide what is wrong."""
+
+
 def refuse(name: object, known: Iterable[str], source: str, place: str = "") -> NoReturn:
     """Raise for an unknown name, and suggest the nearest known one."""
     from difflib import get_close_matches  # every command loads this module, few need that
@@ -37,7 +41,12 @@ def refuse(name: object, known: Iterable[str], source: str, place: str = "") -> 
     written = str(name)[:MAX_NAME]
     lowered = {known_name.lower(): known_name for known_name in known}
     near = get_close_matches(written.lower(), lowered, 1)
-    hint = f"did you mean {lowered[near[0]]!r}?" if near else f"known: {', '.join(known)}"
+    if near:
+        hint = f"did you mean {lowered[near[0]]!r}?"
+    elif len(lowered) > _MAX_LISTED:
+        hint = "`manners settings` lists them all"
+    else:
+        hint = f"known: {', '.join(known)}"
     raise SettingsError(source, f"unknown setting {written!r}{place}; {hint}")
 
 

@@ -168,7 +168,9 @@ class Store:
         self._refuse_readonly()
         release = locks.acquire(partial(self._try_lock, what, number), wait)
         if release is None:
-            raise InUse(self.place, f"another process works on {what} {number} of it")
+            raise InUse(
+                self.place, f"another process works on {what} {number} of it; wait until it ends"
+            )
         try:
             yield
         finally:

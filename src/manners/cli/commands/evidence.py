@@ -209,11 +209,7 @@ def _verify_file(file: str, expected: "Head | None", json: bool) -> int:
         try:
             number = _print_findings(exported.findings(bounded_lines(opened)), progress, json)
         except NotAnExport as error:
-            problem = str(error)
-            if inputs.is_database(file):
-                store = inputs.store_option(file)
-                problem = f"it is a database; to verify a store: manners evidence verify{store}"
-            _complain(f"{file!r} is not an exported file: {problem}")
+            _complain(f"{file!r} is not an exported file: {inputs.store_hint(file) or error}")
             return UNDECIDED
     records, trailer = count(exported.records, "record"), exported.trailer
     if not (number or exported.records or trailer or expected):  # it may have been emptied
