@@ -377,8 +377,8 @@ def test_a_host_that_is_to_be_left_alone(run: Run, site: Site) -> None:
     [
         (["--source", "map"], "choose from 'auto', 'sitemap', 'links'"),
         (["--urls", "--json"], "--urls and --json contradict each other"),
-        (["--max-urls", "0"], "max_urls"),
-        (["--depth", "0"], "--depth: link_depth: must be at least 1"),
+        (["--max-urls", "0"], "--max-urls: must be at least 1"),
+        (["--depth", "0"], "--depth: must be at least 1"),
         (["--exclude", "re:("], "exclude"),
         (["--timeout", "0"], "--timeout: must be above 0"),
         (["--store", "no/folder.db"], "no/folder.db"),
