@@ -107,7 +107,7 @@ def read_bytes(source: str) -> bytes:
         return file.read()
 
 
-_MAX_LINE = 1_000_000
+_MAX_LINE = 4_000_000
 """Bytes of a line in a list of URLs: whatever the file is, it is read with little memory."""
 
 
