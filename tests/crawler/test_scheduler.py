@@ -297,7 +297,7 @@ def test_no_more_connections_than_there_are() -> None:
     scheduler = schedule(connections=4)
     acquainted(scheduler, "a")
     add(scheduler, *(f"{host}/{n}" for host in "abcdef" for n in range(4)))
-    assert len(scheduler.next(0.0).start) == 3  # new hosts have three quarters of them
+    assert len(scheduler.next(0.0).start) == 4
     assert scheduler.next(0.0) == ([], [], None)
 
 
@@ -333,6 +333,20 @@ def test_silent_hosts_have_a_quarter_of_the_connections() -> None:
     (first,) = scheduler.next(0.0).start
     answer(scheduler, first)
     assert items(scheduler.next(0.0)) == ["good/2", "good/3"]
+
+
+def test_a_silent_host_is_not_new_when_there_is_more_of_it() -> None:
+    """Though it had nothing to do meanwhile: it may hang again, and new hosts wait for nobody."""
+    scheduler = schedule(connections=8)
+    for number in range(6):
+        add(scheduler, f"s{number}/0")
+        (request,) = scheduler.next(0.0).start
+        scheduler.finished(request, answered=False)
+    assert not scheduler.queues
+    add(scheduler, *(f"s{number}/1" for number in range(6)))
+    assert len(scheduler.next(0.0).start) == 2
+    add(scheduler, "new/0")
+    assert items(scheduler.next(0.0)) == ["new/0"]
 
 
 def test_silent_hosts_wait_in_line() -> None:

@@ -29,6 +29,8 @@ LEAD = 0.05
 """Seconds before a host may be asked at which to start: a verdict and a record come first."""
 _BATCH_SECONDS = 2.0
 """Seconds of work that a batch is to last."""
+_REMEMBERED = 10_000
+"""Hosts that are remembered when they have nothing to do."""
 _LARGE_PAGES = 8
 """Large pages that may wait to be read; then hosts with large pages are not asked."""
 
@@ -159,6 +161,8 @@ class Scheduler(Generic[_Item]):
             kind: deque() for kind in (HostKind.NEW, HostKind.SILENT, HostKind.LARGE)
         }
         """Hosts that wait until there is a connection for their kind, first come, first served."""
+        self._kinds: dict[str, HostKind] = {}
+        """What is known of hosts that have nothing to do now: one that was silent is not new."""
 
     @property
     def is_busy(self) -> bool:
@@ -303,6 +307,7 @@ class Scheduler(Generic[_Item]):
         queue = self.queues.get(host)
         if queue is None:
             queue = self.queues[host] = HostQueue(host, self._slots(host))
+            queue.kind = self._kinds.pop(host, HostKind.NEW)
         return queue
 
     def _push(self, queue: HostQueue[_Item]) -> None:
@@ -319,6 +324,10 @@ class Scheduler(Generic[_Item]):
             is_idle = not queue.running and not queue.is_filling and queue.heap_time is None
             if is_idle and self.queues.get(queue.name) is queue:
                 del self.queues[queue.name]  # a crawl may have millions of hosts
+                if len(self._kinds) >= _REMEMBERED:
+                    del self._kinds[next(iter(self._kinds))]
+                if queue.kind is not HostKind.NEW:
+                    self._kinds[queue.name] = queue.kind
             return
         if queue.heap_time is None or at < queue.heap_time:
             queue.heap_time = at
