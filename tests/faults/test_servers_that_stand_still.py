@@ -2,10 +2,10 @@
 that was promised is lost, closing ends, and all goes on when they are back."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 import pytest
@@ -24,6 +24,7 @@ from tests.faults.server import Call, Site, in_thread
 from tests.faults.standing import LIMIT, Network, still, working
 
 PAGES = 6
+_T = TypeVar("_T")
 
 
 @pytest.fixture(scope="module")
@@ -105,16 +106,21 @@ def test_closing_while_postgresql_stands_still(server: Postgres) -> None:
     run(main)
 
 
+def blocking_until(attempt: Callable[[], _T]) -> _T:
+    """What a server that works answers, as `working` does, for blocking code."""
+    for _ in range(50):
+        with suppress(StoreTimeout):
+            return attempt()
+    return attempt()
+
+
 def test_blocking_code_while_postgresql_stands_still(server: Postgres) -> None:
     """A client and a store for blocking code, and opening one."""
     place = made(server)
     with in_thread(Site(site())) as web:
         client = blocking(evidence=place, server_timeout=LIMIT)
-        for _ in range(50):
-            with suppress(StoreTimeout):
-                client.get(web.url(path="/before"))
-                break
-        store = EvidenceStore(place, timeout=LIMIT)
+        blocking_until(lambda: client.get(web.url(path="/before")))
+        store = blocking_until(lambda: EvidenceStore(place, timeout=LIMIT))
         with still(server):
             with pytest.raises(StoreTimeout):
                 client.get(web.url(path="/during"))
@@ -151,12 +157,11 @@ def test_a_crawl_while_postgresql_stands_still(server: Postgres) -> None:
                     seen.add(page.url)
 
             try:
-                with pytest.raises(StoreTimeout):
-                    await go(resume=False)
-                assert is_stopped.is_set() or seen == set()
+                while not is_stopped.is_set():  # a busy machine may end one before it comes so far
+                    with pytest.raises(StoreTimeout):
+                        await go(resume=False)
             finally:
                 server.go_on()
-            is_stopped.set()
             await working(lambda: go(resume=True))
             every = {web.url(), *(web.url(path=f"/{n}") for n in range(PAGES))}
             assert every <= recorded(place)
