@@ -24,15 +24,15 @@ TABLE: dict[str, tuple[int, int, int]] = {
     "CRAWL_KILLS": (1, 5, 25),
     "CACHE_KILLS": (5, 30, 300),
     # Pages of a generated site whose truth is known.
-    "CRAWL_PAGES": (250, 5_000, 50_000),
+    "CRAWL_PAGES": (160, 5_000, 50_000),
     # URLs that a discovery keeps in its store.
-    "FOUND_URLS": (30_000, 100_000, 1_000_000),
+    "FOUND_URLS": (10_000, 100_000, 1_000_000),
     # Pages of a crawl whose report is looked at.
     "REPORT_PAGES": (1_000, 10_000, 100_000),
     # Pairs of a rule set and a path on which both engines are compared.
-    "PAIRS": (12_000, 240_000, 2_400_000),
+    "PAIRS": (6_000, 240_000, 2_400_000),
     # Examples of hypothesis, in per cent of the number that a test names.
-    "EXAMPLES": (20, 100, 1_000),
+    "EXAMPLES": (12, 100, 1_000),
     # Answers of a server, damaged on the way.
     "ANSWERS": (100, 500, 20_000),
     # How often each fault of a server is played.
