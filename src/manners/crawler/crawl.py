@@ -23,7 +23,7 @@ from manners.crawler.opening import (
 from manners.crawler.page import CrawledPage
 from manners.crawler.results import Results
 from manners.crawler.run import INTERRUPTED, CrawlRun, Ending, HostView
-from manners.crawler.worker import Add, ListWorker, Worker
+from manners.crawler.worker import ListWorker, Worker
 from manners.evidence.store import EvidenceStore
 from manners.politeness.budget import Budget
 from manners.settings import Settings
@@ -217,13 +217,8 @@ class Crawl:
             clock=plan.clock,
             http=plan.http,
         )
-        worker: Callable[[Add], Worker] = partial(
-            Worker, client, judge, draw=plan.draw, clock=plan.clock
-        )
-        if state.is_list:
-            worker = partial(
-                ListWorker, client, judge, draw=plan.draw, clock=plan.clock, read=plan.next_listed
-            )
+        kind = partial(ListWorker, read=plan.next_listed) if state.is_list else Worker
+        worker = partial(kind, client, judge, draw=plan.draw, clock=plan.clock)
         self._run = CrawlRun(
             plan, state, frontier, client, worker, results=self._results, ending=self._ending
         )

@@ -12,7 +12,7 @@ FIELDS = FoundUrl._fields[:9]
 
 
 def found_urls(store: Store, number: int | None = None) -> Iterator[FoundUrl]:
-    """What a discovery found, in the order of URLs; by default the last one of a store.
+    """What a discovery found, in the order of URLs; by default the last crawl of any kind.
 
     with Store("manners.db", readonly=True) as store:
         for found in found_urls(store):

@@ -110,13 +110,14 @@ def open_frontier(
     """
     if plan.is_resumed:
         state.number = crawls.find(store, plan.number)
-    elif plan.listed is not None:
-        state.number = crawls.begin_list(
-            store, plan.listed.name, settings.changed(), now=plan.clock()
-        )
+        state.is_list = crawls.is_list(store, state.number)
     else:
-        state.number = crawls.begin(store, plan.starts, settings.changed(), now=plan.clock())
-    state.is_list = crawls.is_list(store, state.number)
+        state.is_list = plan.listed is not None
+        starts = plan.starts if plan.listed is None else [plan.listed.name]
+        command = crawls.LIST if state.is_list else crawls.CRAWL
+        state.number = crawls.begin(
+            store, starts, settings.changed(), now=plan.clock(), command=command
+        )
     stack.enter_context(store.lock("crawl", state.number, _LOCK_TIMEOUT))
     named = set(map(origin, plan.starts))
     is_bound = settings.same_domain and not state.is_list
@@ -151,7 +152,7 @@ def open_discovery(
 ) -> tuple[Frontier, Judge]:
     """The same for a discovery, which is never resumed and stays on the host of its start."""
     state.number = crawls.begin(
-        store, plan.starts, settings.changed(), now=plan.clock(), command="discover"
+        store, plan.starts, settings.changed(), now=plan.clock(), command=crawls.DISCOVERY
     )
     stack.enter_context(store.lock("crawl", state.number, _LOCK_TIMEOUT))
     state.login_origins = set(map(origin, plan.starts))

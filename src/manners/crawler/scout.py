@@ -13,7 +13,7 @@ from manners.crawler.page import SitemapSummary
 from manners.crawler.reasons import NOFOLLOW, UNDECIDED
 from manners.crawler.sitemaps import named_sitemaps
 from manners.crawler.sources import Sources
-from manners.crawler.worker import Add, Fate, NotFetched, Worker
+from manners.crawler.worker import Add, Fate, NotFetched, Worker, start_url
 from manners.errors import HostDeferred, InvalidURL, SlotTimeout
 from manners.robots.verdict import Verdict
 from manners.urls import host, origin, page_url, without_credentials
@@ -103,7 +103,7 @@ class Scout(Worker):
         moved_to = getattr(verdict.retrieval, "final_url", "")
         if moved_to:  # a site that redirects to another host, as to one with `www.`, lives there
             self._judge.join(host(moved_to))
-        start, found = FoundUrl(first, "start", "", 0, 1.0), []
+        start, found = start_url(first), []
         try:
             found = await self.sitemaps_of(first)
         except _NOT_NOW:
@@ -189,8 +189,7 @@ class Scout(Worker):
 
     async def _by_source(self, found: FoundUrl, root: str) -> Ruling:
         """What counts against a URL, going by what names it."""
-        is_listed = found.source == "sitemap"
-        if not is_listed:
+        if found.source != "sitemap":
             nofollow = found.rule if found.reason == NOFOLLOW else ""
             ruling = self._judge.by_link(found.url, nofollow)
             if ruling.reason:

@@ -89,7 +89,7 @@ class Worker:
 
     async def stages(self, starts: Sequence[str]) -> AsyncGenerator[Sequence[FoundUrl], None]:
         """The URLs to begin with, stage by stage."""
-        yield [FoundUrl(url, "start", "", 0, 1.0) for url in starts]
+        yield [start_url(url) for url in starts]
 
     async def work(self, url: LeasedUrl) -> FetchResult:
         """Fetch a URL; what came of it, and where it leads to."""
@@ -371,7 +371,7 @@ class ListWorker(Worker):
         """The URLs of the list, some at a time."""
         batch = list(starts) or await asyncio.to_thread(self._read_list)
         while batch:
-            yield [FoundUrl(url, "start", "", 0, 1.0) for url in batch]
+            yield [start_url(url) for url in batch]
             batch = await asyncio.to_thread(self._read_list)
 
     async def work(self, url: LeasedUrl) -> FetchResult:
@@ -388,6 +388,11 @@ class ListWorker(Worker):
         """Whether its robots.txt is known, which may be redirected to another host as well."""
         is_respected = self._settings.respects(url.host)
         return not is_respected or self._client.robots.known(origin(url.url)) is not None
+
+
+def start_url(url: str) -> FoundUrl:
+    """A URL that the user named."""
+    return FoundUrl(url, "start", "", 0, 1.0)
 
 
 def _crawled(url: LeasedUrl, page: Page, fate: Fate, **content: Any) -> CrawledPage:

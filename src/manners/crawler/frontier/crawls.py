@@ -17,9 +17,9 @@ from manners.crawler.frontier.tables import FIRST_VERSION, crawls, pages, urls
 from manners.crawler.frontier.values import clean
 from manners.store.database import Store
 
-_CRAWL, _LIST = "crawl", "get"
-"""What a crawl was begun by: `manners crawl`, or `manners get` with a list of URLs."""
-_IS_CRAWL = crawls.c.command == _CRAWL
+CRAWL, LIST, DISCOVERY = "crawl", "get", "discover"
+"""The command that a crawl was begun by; `manners get` begins one for a list of URLs."""
+_IS_CRAWL = crawls.c.command == CRAWL
 
 
 class NoCrawl(StoreError):
@@ -32,20 +32,13 @@ def begin(
     settings: Mapping[str, Any] | None = None,
     *,
     now: float,
-    command: str = "crawl",
+    command: str = CRAWL,
 ) -> int:
-    """Begin a crawl, or a discovery; returns its number."""
-    return _begin(store, " ".join(starts), settings or {}, now, command)
+    """Begin a crawl, a discovery, or a list, which starts with its name; returns its number."""
 
-
-def begin_list(store: Store, name: str, settings: Mapping[str, Any], *, now: float) -> int:
-    """Begin to fetch a list of URLs; returns its number."""
-    return _begin(store, name, settings, now, _LIST)
-
-
-def _begin(store: Store, start: str, settings: Mapping[str, Any], now: float, command: str) -> int:
     def job(connection: Connection, items: Sequence[None]) -> list[int]:
-        number = insert_crawl(connection, clean(start), now, settings, command)
+        start = clean(" ".join(starts))
+        number = insert_crawl(connection, start, now, settings or {}, command)
         return [number] * len(items)
 
     number: int = store.write_blocking(job, None)
@@ -56,7 +49,7 @@ def latest_list(store: Store, name: str) -> int:
     """The number of the last list of this name; 0 where there is none."""
     if store.version < FIRST_VERSION:
         return 0
-    is_it = (crawls.c.command == _LIST) & (crawls.c.start == clean(name))
+    is_it = (crawls.c.command == LIST) & (crawls.c.start == clean(name))
     with store.reading() as connection:
         return int(connection.execute(select(func.max(crawls.c.id)).where(is_it)).scalar() or 0)
 
@@ -65,7 +58,7 @@ def is_list(store: Store, number: int) -> bool:
     """Whether it is a list of URLs, and not a crawl that follows links."""
     with store.reading() as connection:
         query = select(crawls.c.command).where(crawls.c.id == number)
-        return connection.execute(query).scalar() == _LIST
+        return connection.execute(query).scalar() == LIST
 
 
 def latest(store: Store) -> int:
@@ -92,12 +85,12 @@ def find(store: Store, number: int | None = None) -> int:
     with store.reading() as connection:
         rows = connection.execute(select(crawls.c.id, crawls.c.command).order_by(crawls.c.id))
         commands = {row.id: row.command for row in rows}
-    if number is not None and commands.get(number) == _LIST:
+    if number is not None and commands.get(number) == LIST:
         return number
-    numbers = [known for known, command in commands.items() if command == _CRAWL]
+    numbers = [known for known, command in commands.items() if command == CRAWL]
     if not numbers:
         only = ", only what `manners discover` found" if commands else ""
-        if _LIST in commands.values():
+        if LIST in commands.values():
             only = ", only lists of `manners get`"
         raise NoCrawl(store.place, f"there is no crawl in it{only}; `manners crawl` makes one")
     if number is None:
