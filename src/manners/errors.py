@@ -153,12 +153,38 @@ class StoreError(MannersError):
         return f"{self.place!r}: {self.problem}"
 
 
+class StoreConflict(StoreError):
+    """A write that another process got in the way of; the same again may succeed."""
+
+
+class StoreAway(StoreError):
+    """A server that cannot be reached, or has ended the connection.
+
+    `is_unknown` is whether a commit was under way: it may have been made, or not.
+    """
+
+    is_unknown = False
+
+
+class StrandClosed(StoreError):
+    """A strand of evidence that was closed: its worker may write nothing more.
+
+    >>> str(StrandClosed("postgresql://db/crawl", "strand 3 was closed"))
+    "'postgresql://db/crawl': strand 3 was closed"
+    """
+
+
 class StoreTimeout(StoreError, TimeoutError):
     """A store that did not answer in time: the server hangs, or another process holds the lock.
 
     >>> str(StoreTimeout("proof.db", "Timeout: database is locked"))
     "'proof.db': Timeout: database is locked"
     """
+
+    is_away = False
+    """Whether it is the server that did not answer, and no lock that was in the way."""
+    is_unknown = False
+    """Whether a commit was under way: it may have been made, or not."""
 
     def __str__(self) -> str:
         return StoreError.__str__(self)

@@ -11,7 +11,7 @@ from manners.evidence.tables import evidence, head, snapshots
 
 def chain_head(connection: Connection) -> Head | None:
     """Where the chain ends; None if that was removed."""
-    row = connection.execute(select(head.c.number, head.c.hash)).first()
+    row = connection.execute(select(head.c.number, head.c.hash).where(head.c.one == 1)).first()
     return Head(row.number, row.hash) if row else None
 
 

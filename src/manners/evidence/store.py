@@ -1,6 +1,7 @@
 """The evidence store: records in a hash chain, durable before anything depends on them."""
 
 import hashlib
+import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -8,7 +9,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from manners.errors import MissingExtra, StoreError
+from manners import logs
+from manners.errors import MissingExtra, StoreAway, StoreError, StoreTimeout, StrandClosed
 
 try:  # before what needs it, too
     from sqlalchemy import Connection, Result, Select, delete, func, insert, select
@@ -21,11 +23,16 @@ from manners.evidence import chain
 from manners.evidence.chain import GENESIS, ChainLink, Finding, Head, hash_of
 from manners.evidence.queries import body_bytes, chain_head, snapshot_body
 from manners.evidence.record import Draft, EvidenceView, Record, Snapshot, indexed_agent, parse
+from manners.evidence.strands import SHARED
 from manners.evidence.tables import checkpoints, evidence, snapshots
 from manners.store.database import TIMEOUT, Job, Store
 from manners.urls import host
 
 _AT_A_TIME = 1_000
+_PATIENCE = 900.0
+"""Seconds for which a server that is away is waited for."""
+_PAUSE = 0.5
+"""Seconds between two attempts to reach it."""
 _MAX_REMEMBERED = 100_000
 """Snapshots that are remembered as stored."""
 
@@ -70,8 +77,13 @@ class _Statements:
         mark = "?" if is_sqlite else "%s"
         marks = ", ".join([mark] * len(_COLUMNS))
         self.insert = f"INSERT INTO evidence ({', '.join(_COLUMNS)}) VALUES ({marks})"  # noqa: S608
-        self.lock_head = _HEAD if is_sqlite else f"{_HEAD} FOR UPDATE"
-        self.move_head = f"UPDATE evidence_head SET number = {mark}, hash = {mark}"  # noqa: S608
+        own = f" WHERE one = {mark}"
+        self.lock_head = f"{_HEAD}{own}{'' if is_sqlite else ' FOR UPDATE'}"
+        self.move_head = f"UPDATE evidence_head SET number = {mark}, hash = {mark}{own}"  # noqa: S608
+        self.begin = (
+            f"UPDATE evidence_head SET batch = {mark}{own} AND NOT closed RETURNING number, hash"  # noqa: S608
+        )
+        self.last_batch = f"SELECT batch FROM evidence_head{own}"  # noqa: S608
         self.insert_snapshot = (
             f"INSERT INTO snapshots (sha256, body) VALUES ({mark}, {mark})"  # noqa: S608
             " ON CONFLICT (sha256) DO NOTHING"
@@ -139,8 +151,29 @@ class EvidenceStore(Store):
         self._sql = _Statements(self.is_sqlite)
         self._snapshots = _StoredSnapshots()
         self._clock = clock
+        self._strand = SHARED
+        self._batch = 0
+        """Transactions in a strand of its own, so far."""
+        self._head: Any = None
+        """Where that strand ends, in the current transaction."""
+        self._is_closing = threading.Event()
+        self.is_away = False
+        """Whether the server does not answer, and is waited for."""
 
     # Writing.
+
+    @property
+    def strand(self) -> int:
+        """The strand that records are appended to."""
+        return self._strand
+
+    def use_strand(self, strand: int) -> None:
+        """Append to a strand that belongs to this process alone.
+
+        From now on, every write fails with `StrandClosed` when the strand was closed. A server that
+        is away is waited for: each write is made once, whenever the connection was lost.
+        """
+        self._strand, self._batch = strand, 0
 
     async def append(self, draft: Draft) -> int:
         """Append a record to the chain; returns its number when it is durable."""
@@ -153,10 +186,51 @@ class EvidenceStore(Store):
         return number
 
     def _write(self, batch: Sequence[tuple[Job, Any]]) -> Sequence[Any]:
+        if self._strand == SHARED:
+            return super()._write(batch)
+        self._batch += 1
+        is_unknown, gives_up_at = False, time.monotonic() + _PATIENCE
+        while True:
+            try:
+                # Where a commit was not answered, the store knows whether it was made.
+                answers = (is_unknown and self._answers_if_made()) or super()._write(batch)
+            except (StoreAway, StoreTimeout) as error:
+                if self._is_closing.wait(_PAUSE) or time.monotonic() > gives_up_at:
+                    raise
+                is_unknown |= error.is_unknown
+                if not self.is_away:
+                    logs.warned(f"{error}; waiting for it")
+                    self.is_away = True
+            else:
+                if self.is_away:
+                    logs.warned(f"{self.place!r}: it is there again")
+                    self.is_away = False
+                return answers
+
+    def _answers_if_made(self) -> Sequence[Any] | None:
+        """The answers of the last transaction, if it was made."""
+        with self.reading() as connection:
+            last = connection.exec_driver_sql(self._sql.last_batch, (self._strand,)).scalar()
+        return self._answers if last == self._batch else None
+
+    def _write_once(self, batch: Sequence[tuple[Job, Any]]) -> Sequence[Any]:
         self._snapshots.begin()
-        answers = super()._write(batch)
+        answers = super()._write_once(batch)
         self._snapshots.commit()
         return answers
+
+    def _begin(self, connection: Connection) -> None:
+        if self._strand != SHARED:
+            # Locked until the end: whoever closes the strand waits for this transaction.
+            found = connection.exec_driver_sql(self._sql.begin, (self._batch, self._strand))
+            self._head = found.first()
+            if self._head is None:
+                raise StrandClosed(self.place, f"strand {self._strand} was closed")
+
+    def close(self) -> None:
+        """Write what is waiting, and close; a server that is away is not waited for."""
+        self._is_closing.set()
+        super().close()
 
     def _link(self, connection: Connection, drafts: Sequence[Draft]) -> Sequence[int]:
         """Link records to the head, and move the head."""
@@ -178,11 +252,13 @@ class EvidenceStore(Store):
                 )
             )
         connection.exec_driver_sql(self._sql.insert, rows)
-        connection.exec_driver_sql(self._sql.move_head, (count, last))
+        connection.exec_driver_sql(self._sql.move_head, (count, last, self._strand))
         return range(count - len(drafts) + 1, count + 1)
 
     def _locked_head(self, connection: Connection) -> tuple[int, str]:
-        row = connection.exec_driver_sql(self._sql.lock_head).first()
+        row = self._head
+        if self._strand == SHARED:
+            row = connection.exec_driver_sql(self._sql.lock_head, (SHARED,)).first()
         if row is None:
             raise StoreError(self.place, "the head of the chain is missing: see `evidence verify`")
         try:

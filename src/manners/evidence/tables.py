@@ -1,6 +1,17 @@
 """Tables of evidence: records, robots.txt snapshots, the head of the chain, checkpoints."""
 
-from sqlalchemy import Column, Index, LargeBinary, SmallInteger, String, Table, Text
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Index,
+    Integer,
+    LargeBinary,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    false,
+)
 
 from manners.store.schema import Number, tables
 
@@ -26,12 +37,29 @@ snapshots = Table(
     Column("body", LargeBinary, nullable=False),
 )
 
-# One row: where the chain ends. Whoever appends locks it first.
+# Where each strand ends. Whoever appends locks its row first. Strand 1 is for everybody; any other
+# belongs to one worker, and nothing follows when it is closed.
 head = Table(
     "evidence_head",
     tables,
-    Column("one", SmallInteger, primary_key=True, autoincrement=False),
+    Column(
+        "one", Integer().with_variant(SmallInteger, "sqlite"), primary_key=True, autoincrement=False
+    ),  # the strand
     Column("number", Number, nullable=False),
+    Column("hash", String(64), nullable=False),
+    Column("closed", Boolean, nullable=False, server_default=false()),
+    Column(
+        "batch", Number, nullable=False, server_default="0"
+    ),  # the last transaction of its owner
+)
+
+# What ties the strands together: where each of them ended at a time. A chain of its own.
+anchors = Table(
+    "evidence_anchors",
+    tables,
+    Column("number", Number, primary_key=True, autoincrement=False),
+    Column("at", Number, nullable=False),  # milliseconds since the epoch
+    Column("heads", Text, nullable=False),  # canonical JSON
     Column("hash", String(64), nullable=False),
 )
 

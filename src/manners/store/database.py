@@ -4,8 +4,10 @@ One schema and one code path on SQLAlchemy Core. Each write is one transaction, 
 ends. A reader sees the store as it was when it began to read.
 """
 
+import random
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -16,7 +18,7 @@ from manners import _forks
 from manners._secrets import LIBPQ, hidden_in, is_libpq, without_secrets
 from manners._sqlite import OTHER_APPLICATION, explain
 from manners._text import printable
-from manners.errors import MissingExtra, StoreError, StoreTimeout
+from manners.errors import MissingExtra, StoreAway, StoreConflict, StoreError, StoreTimeout
 
 try:
     import sqlalchemy
@@ -33,6 +35,16 @@ from manners.store.writer import Writer
 
 TIMEOUT = 30.0
 """Seconds to wait for an answer of a server, or for another process that writes to the file."""
+_ATTEMPTS = 20
+"""Attempts to write what other processes get in the way of."""
+_PAUSE = 0.02
+"""Seconds between two of them, at most."""
+_CONFLICTS = ("40001", "40P01")
+"""Errors of PostgreSQL that end a transaction which may be repeated as it is: another one changed
+the same rows, or each waited for the other."""
+_AWAY = ("08", "57P01", "57P02", "57P03", "53300")
+"""Errors of PostgreSQL, or how they begin: the connection is lost, the server stops or starts, or
+has no room for another connection."""
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _upgrading = threading.Lock()
 """Alembic keeps its state in the process: it upgrades one database at a time."""
@@ -95,6 +107,8 @@ class Store:
         except BaseException:
             self.engine.dispose()
             raise
+        self._answers: Sequence[Any] = ()
+        """Those of the last transaction that was to be committed."""
         self._writer: Writer[tuple[Job, Any]] = Writer(self._write, self.place, timeout)
 
     @property
@@ -144,17 +158,37 @@ class Store:
         return self._writer.add_blocking((job, item))
 
     def _write(self, batch: Sequence[tuple[Job, Any]]) -> Sequence[Any]:
+        """Write a batch; once more if another process was in the way.
+
+        So a job may be called several times: what it changes besides the store, it changes when
+        its answer is there.
+        """
+        for remaining in reversed(range(_ATTEMPTS)):
+            try:
+                return self._write_once(batch)
+            except StoreConflict:
+                if not remaining:
+                    raise
+                time.sleep(random.uniform(0.0, _PAUSE))
+        raise AssertionError("the last attempt returns or raises")
+
+    def _write_once(self, batch: Sequence[tuple[Job, Any]]) -> Sequence[Any]:
         """Write a batch in one transaction, calling each job once with all its items."""
         positions: dict[Job, list[int]] = {}
         for position, (job, _) in enumerate(batch):
             positions.setdefault(job, []).append(position)
         answers: list[Any] = [None] * len(batch)
         with self.writing() as connection:
+            self._begin(connection)
             for job, of_job in positions.items():
                 found = job(connection, [batch[position][1] for position in of_job])
                 for position, answer in zip(of_job, found, strict=True):
                     answers[position] = answer
+            self._answers = answers
         return answers
+
+    def _begin(self, connection: Connection) -> None:
+        """Called first in every transaction of the writer."""
 
     # Locks.
 
@@ -248,12 +282,33 @@ class Store:
             if late is not None:
                 if is_lost:  # other connections will not answer either
                     self.engine.dispose()
-                raise StoreTimeout(self.place, late + unknown) from None
+                timeout = StoreTimeout(self.place, late + unknown)
+                timeout.is_away, timeout.is_unknown = isinstance(error, NoAnswer), bool(unknown)
+                raise timeout from None
             if isinstance(orig, sqlite3.Error):
                 message = explain(orig, self.place)
             else:
                 message = hidden_in(str(orig or error).strip().partition("\n")[0], self._given)
-            raise StoreError(self.place, printable(message[:500]) + unknown) from None
+            message, state = printable(message[:500]) + unknown, getattr(orig, "sqlstate", None)
+            if state in _CONFLICTS:
+                raise StoreConflict(self.place, message) from None
+            if _is_away(error, orig):
+                away = StoreAway(self.place, message)
+                away.is_unknown = bool(unknown)
+                raise away from None
+            raise StoreError(self.place, message) from None
+
+
+def _is_away(error: object, orig: object) -> bool:
+    """Whether an error of the driver means that the server cannot be reached now."""
+    if isinstance(orig, sqlite3.Error):
+        return False
+    state = getattr(orig, "sqlstate", None)
+    if state is not None:
+        return str(state).startswith(_AWAY)
+    # Without a state, no server has answered.
+    is_lost = getattr(error, "connection_invalidated", False)
+    return is_lost or type(orig).__name__ == "OperationalError"
 
 
 def _timeout_message(error: object, timeout: float) -> str | None:

@@ -5,13 +5,13 @@ How older stores become these is in `migrations/versions/`.
 
 from sqlalchemy import BigInteger, Integer, MetaData
 
-VERSION = "0003"
+VERSION = "0004"
 """The latest migration: what this package reads and writes."""
 VERSIONS_TABLE = "manners_version"
 TABLES = frozenset(
     {
-        *("evidence", "snapshots", "evidence_head", "evidence_checkpoints"),
-        *("crawls", "urls", "pages", "retries", "hosts"),
+        *("evidence", "snapshots", "evidence_head", "evidence_checkpoints", "evidence_anchors"),
+        *("crawls", "urls", "pages", "retries", "hosts", "workers", "counts", "forms"),
     }
 )
 """Names of all tables. A database with one of them and no version is another program's."""
