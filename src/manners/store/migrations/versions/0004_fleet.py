@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
@@ -173,8 +172,12 @@ def _create_urls() -> None:
         sa.Column("evidence", _NUMBER),
     )
     queued = sa.text("state = 'queued'")
-    columns = ["crawl", "host", sa.text("priority DESC"), "depth", "seq"]
-    op.create_index("urls_queued", "urls", columns, sqlite_where=queued)
+    op.create_index(
+        "urls_queued",
+        "urls",
+        ["crawl", "host", sa.text("priority DESC"), "depth", "seq"],
+        sqlite_where=queued,
+    )
 
 
 def _create_pages() -> None:
