@@ -19,9 +19,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from manners.evidence.chain import GENESIS, AnchorHead, Finding, Head, canonical
+from manners.evidence.chain import AnchorHead, Finding, Head, canonical
 from manners.evidence.numbering import MAX_STRAND, SPAN, before_first, place_of
-
 
 _DIGEST = re.compile("[0-9a-f]{64}").fullmatch
 

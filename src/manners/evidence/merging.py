@@ -133,10 +133,8 @@ def merged_records(
 ) -> Generator[Record, None, None]:
     """Records in the order of time; with `last`, only that many of the latest."""
     starts = strand_starts(connection)
-    if last is None:
-        rows = _Merged(connection, wanted).rows()
-    else:
-        rows = _latest(connection, wanted, last)
+    is_all = last is None
+    rows = _Merged(connection, wanted).rows() if is_all else _latest(connection, wanted, last or 0)
     for row in rows:
         yield _record(row, starts)
 
