@@ -8,6 +8,7 @@ from manners.cli import render
 
 if TYPE_CHECKING:
     from manners.evidence.chain import AnchorHead, Head
+    from manners.evidence.export import Exported
     from manners.evidence.record import Record, StrandView
     from manners.evidence.replay import Difference, ReplayCounts
     from manners.robots.lines import Line
@@ -239,6 +240,19 @@ class Chains(NamedTuple):
                 yield f"records of {count(pruned, 'strand')} were pruned before"
         elif self.strands[0].start.number:
             yield f"records up to {self.strands[0].start.number} were pruned before"
+
+
+def file_summary(exported: "Exported", findings: int) -> str:
+    """What came of verifying an exported file."""
+    from manners.evidence.export import COMPLETE
+
+    what, trailer = count(exported.records, "record"), exported.trailer
+    if findings:
+        return f"FAILED: {count(findings, 'finding')} in {what}"
+    if trailer is None or trailer.kind != COMPLETE:
+        return f"OK: {what} verified"
+    intact = "chain intact" if trailer.strands is None else "chains intact"
+    return f"OK: {what} verified, a whole export, {intact}; head {trailer.head}"
 
 
 def checkpoints(strands: "list[StrandView]") -> Iterator[str]:

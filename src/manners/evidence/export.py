@@ -11,8 +11,9 @@ from typing import Any, BinaryIO, NamedTuple
 
 from manners._text import count
 from manners.errors import MannersError
-from manners.evidence.anchoring import Anchor, AnchorChain
+from manners.evidence.anchoring import Anchor
 from manners.evidence.chain import GENESIS, AnchorHead, Head, hash_of
+from manners.evidence.export_chains import ExportedChains, PreviousRecord
 from manners.evidence.export_lines import (
     COMPLETE,
     FILTERED,
@@ -25,7 +26,7 @@ from manners.evidence.export_lines import (
     export_view,
     read_line,
 )
-from manners.evidence.numbering import before_first, label, place_of, strand_of
+from manners.evidence.numbering import before_first, place_of, strand_of
 from manners.evidence.record import Record
 
 __all__ = [
@@ -112,14 +113,6 @@ class LineFinding(NamedTuple):
         return values
 
 
-class _Previous(NamedTuple):
-    """What is compared with the next record."""
-
-    id: int
-    hash: str
-    is_redacted: bool
-
-
 class Exported:
     """An exported file, read line by line: its problems, and what it cannot show.
 
@@ -141,15 +134,9 @@ class Exported:
         """Places where the numbers are not consecutive."""
         self.trailer: Trailer | None = None
         """The last line; None before it is read, and in older exports."""
-        self._opening: Opening | None = None
+        self._chains = ExportedChains()
         self._first: Record | None = None
         self._kind: str | None = None
-        self._last: dict[int, _Previous] = {}
-        """What each strand ends with, so far."""
-        self._anchors: AnchorChain | None = None
-        self._closed: set[int] = set()
-        self._lacking: set[int] = set()
-        """Strands of which records that an anchor names are missing."""
         self._has_noted = self._has_findings = False
         self._digest = hashlib.sha256()
 
@@ -167,7 +154,7 @@ class Exported:
                 read = _read(line)
             except (ValueError, RecursionError) as error:
                 finding = LineFinding(number, None, f"is not a record: {error}")
-                if self.records or self.trailer or self._opening:
+                if self.records or self.trailer or self._chains.opening:
                     yield finding
                 elif len(early) == _MAX_INVALID:
                     break
@@ -191,40 +178,26 @@ class Exported:
         if isinstance(read, Trailer):
             self.trailer = self.trailer or read
         elif isinstance(read, Opening):
-            if self._opening or self.records or self._anchors:
+            if self.records or self._chains.opening:
                 yield LineFinding(number, None, "is a first line, and comes later")
             else:
-                self._open(read)
+                self._kind = read.kind
+                self._chains.begin(read, self.noted)
         elif isinstance(read, Anchor):
-            for problem in self._check_anchor(read):
+            self._digest.update(digest_line(read))
+            noted = self.noted
+            self._has_noted |= isinstance(noted, AnchorHead) and noted.number == read.number
+            for problem in self._chains.check(read):
                 yield LineFinding(number, None, f"anchor {read.number}: {problem}")
         else:
             identity = read.record.id
             for problem in self._check(read):
-                strand = strand_of(identity) if self._has_strands else None
+                strand = strand_of(identity) if self._chains.has_strands else None
                 yield LineFinding(number, identity, problem, strand)
-
-    def _open(self, opening: Opening) -> None:
-        self._opening, self._kind = opening, opening.kind
-        noted = self.noted if isinstance(self.noted, AnchorHead) else None
-        self._anchors = AnchorChain(opening.anchors, noted)
-        if opening.kind == COMPLETE:
-            self._last = {
-                strand: _Previous(start.number, start.hash, False)
-                for strand, start in opening.strands.items()
-            }
-
-    @property
-    def _has_strands(self) -> bool:
-        return self._opening is not None or max(self._last, default=1) > 1
-
-    def _shown(self, number: int) -> str:
-        """The number of a record as people read it."""
-        return label(number) if self._has_strands else str(number)
 
     def _noted_missing(self) -> Iterator[LineFinding]:
         """Whether the noted head is missing."""
-        noted, trailer, opening = self.noted, self.trailer, self._opening
+        noted, trailer, opening = self.noted, self.trailer, self._chains.opening
         missing = "is the noted head, and is missing: the file was cut short, or filtered"
         if noted is None or not noted.number or self._has_noted:
             return
@@ -237,7 +210,7 @@ class Exported:
         if opening is not None and noted in opening.strands.values():
             is_start = True
         if not is_start:
-            strand = strand_of(noted.number) if self._has_strands else None
+            strand = strand_of(noted.number) if self._chains.has_strands else None
             yield LineFinding(0, noted.number, missing, strand)
 
     def _missing(self) -> Iterator[str]:
@@ -252,8 +225,8 @@ class Exported:
         if self.records != trailer.records:
             had = count(trailer.records, "record")
             yield f"the export had {had}, the file has {self.records:,}"
-        if trailer.strands is not None or self._opening is not None:
-            yield from self._strand_ends(trailer)
+        if trailer.strands is not None or self._chains.opening is not None:
+            yield from self._chains.ends(trailer)
         elif trailer.kind == COMPLETE:
             yield from self._ends(trailer)
         if not self._has_findings and self._digest.hexdigest() != trailer.digest:
@@ -261,7 +234,7 @@ class Exported:
 
     def _ends(self, trailer: Trailer) -> Iterator[str]:
         """Whether a whole export begins and ends where the chain does."""
-        first, last = self._first, self._last.get(1)
+        first, last = self._first, self._chains.last.get(1)
         if first is None or last is None:
             return  # the counts differ, which is a finding already
         if first.id != trailer.start.number + 1:
@@ -272,32 +245,6 @@ class Exported:
             yield f"it ends with record {last.id}, the chain with {trailer.head.number}"
         elif last.hash != trailer.head.hash:
             yield f"the hash of record {last.id} differs from the head of the chain"
-
-    def _strand_ends(self, trailer: Trailer) -> Iterator[str]:
-        """Whether all strands and anchors end where the store had them end."""
-        opening, strands = self._opening, trailer.strands
-        if opening is None or self._anchors is None:
-            yield "the first line of the export is missing"
-            return
-        if strands is None or strands.keys() != opening.strands.keys():
-            yield "the first line and the last line name different strands"
-            return
-        if trailer.start != opening.anchors:
-            yield "the first line and the last line name different anchors"
-        if trailer.kind != COMPLETE:
-            return
-        if trailer.head != self._anchors.last:
-            ends = f"the last anchor is {self._anchors.last.number}"
-            yield f"{ends}, that of the store is {trailer.head.number}, or another"
-        for strand, last in sorted(self._last.items()):
-            head = strands.get(strand)
-            if head is None:
-                yield f"strand {strand} is not in the last line"
-            elif last.id != head.number:
-                ends = f"strand {strand} ends with record {place_of(last.id, strand)}"
-                yield f"{ends}, in the store with {place_of(head.number, strand)}"
-            elif last.hash != head.hash:
-                yield f"the hash of record {label(last.id)} differs from the head of its strand"
 
     def limits(self) -> Iterator[str]:
         """What the file cannot show, in sentences; complete after `findings`."""
@@ -310,8 +257,8 @@ class Exported:
         if trailer is None:
             yield from self._unknown()
             return
-        if self._opening is not None:
-            starts = self._opening.strands.items()
+        if self._chains.opening is not None:
+            starts = self._chains.opening.strands.items()
             pruned = sum(start.number > before_first(strand) for strand, start in starts)
             if pruned:
                 yield f"records of {count(pruned, 'strand')} were pruned before"
@@ -328,7 +275,8 @@ class Exported:
     def _unknown(self) -> Iterator[str]:
         """What an export without a trailer cannot show."""
         if self._first is not None and self._first.id > 1:
-            yield f"it begins with record {self._shown(self._first.id)}: earlier ones are unknown"
+            first = self._chains.shown(self._first.id)
+            yield f"it begins with record {first}: earlier ones are unknown"
         if self.gaps:
             yield (
                 f"gaps between the numbers: {self.gaps:,}, as in a filtered export; cannot tell"
@@ -343,11 +291,11 @@ class Exported:
     def _check(self, line: ExportedRecord) -> Iterator[str]:
         record, is_redacted = line.record, line.is_redacted
         strand, self.records = strand_of(record.id), self.records + 1
-        last = self._last.get(strand)
+        last = self._chains.last.get(strand)
         self._digest.update(digest_line(record))
         if self._first is None:
             self._first = record
-            if self._opening is None:
+            if self._chains.opening is None:
                 self._kind = line.kind
         if line.kind != self._kind:
             yield f"is a line of another export ({line.kind or 'an older one'})"
@@ -360,57 +308,30 @@ class Exported:
             yield "was changed"
         if record.id == before_first(strand) + 1 and record.previous != GENESIS:
             yield "is the first record, but has a previous hash"
-        if strand in self._closed:
+        if strand in self._chains.closed:
             yield "comes after its strand was closed"
         if last is not None:
             yield from self._follow(record, last, is_intact)
         yield from self._compare(record)
-        self._last[strand] = _Previous(record.id, record.hash, is_redacted and not is_intact)
+        self._chains.last[strand] = PreviousRecord(
+            record.id, record.hash, is_redacted and not is_intact
+        )
 
-    def _follow(self, record: Record, last: _Previous, is_intact: bool) -> Iterator[str]:
+    def _follow(self, record: Record, last: PreviousRecord, is_intact: bool) -> Iterator[str]:
         """Whether a record follows the one before it in its strand."""
         if record.id <= last.id:
-            yield f"comes after record {self._shown(last.id)}"
+            yield f"comes after record {self._chains.shown(last.id)}"
         elif record.id != last.id + 1:
             self.gaps += 1
             if self._kind == COMPLETE:
-                first, final = self._shown(last.id + 1), self._shown(record.id - 1)
+                first, final = self._chains.shown(last.id + 1), self._chains.shown(record.id - 1)
                 is_one = first == final
                 which = f"{first} is" if is_one else f"{first} to {final} are"
                 yield f"record{'' if is_one else 's'} {which} missing before it"
         elif record.previous != last.hash:
-            yield f"does not follow record {self._shown(last.id)} as it is here"
+            yield f"does not follow record {self._chains.shown(last.id)} as it is here"
         elif last.is_redacted and is_intact:
             self.covered += 1
-
-    def _check_anchor(self, anchor: Anchor) -> Iterator[str]:
-        """Whether an anchor follows the one before it, and the records are there that it names."""
-        self._digest.update(digest_line(anchor))
-        if self._opening is None or self._anchors is None:
-            return  # the first line is missing, which is a finding in the end
-        problems = [finding.problem for finding in self._anchors.check(anchor)]
-        yield from problems
-        if isinstance(self.noted, AnchorHead) and self.noted.number == anchor.number:
-            self._has_noted = True
-        try:
-            ends = anchor.ends
-        except ValueError:
-            if not problems:
-                yield "cannot be parsed"
-            return
-        for strand, head in ends.named():
-            start = self._opening.strands.get(strand, Head(before_first(strand), GENESIS))
-            last = self._last.get(strand) or _Previous(start.number, start.hash, False)
-            if head.number < start.number:
-                continue  # it was pruned
-            if last.id != head.number:
-                if strand not in self._lacking:
-                    self._lacking.add(strand)
-                    ends_with = f"strand {strand} ends with record {place_of(last.id, strand)}"
-                    yield f"{ends_with} here, in the anchor with {place_of(head.number, strand)}"
-            elif last.hash != head.hash:
-                yield f"the hash of record {label(head.number)} differs"
-        self._closed |= ends.closed.keys()
 
     def _compare(self, record: Record) -> Iterator[str]:
         """The noted head is the hash of one record, and the previous hash of the next."""
@@ -420,7 +341,8 @@ class Exported:
             if number == self.noted.number and not self._has_noted:
                 self._has_noted = True
                 if digest != self.noted.hash:
-                    yield f"the hash of record {self._shown(number)} differs from the noted head"
+                    shown = self._chains.shown(number)
+                    yield f"the hash of record {shown} differs from the noted head"
 
 
 def _read(line: bytes) -> ExportedRecord | Anchor | Opening | Trailer:

@@ -70,10 +70,8 @@ def list_records(
         shown, has_strands = 0, opened.has_strands()
         for record in found:
             values = as_dict(record, "redact_query" in options.values)
-            if json:
-                print(render.as_json(records.with_strand(values, has_strands)))
-            else:
-                print(records.line(record, _url(values), has_strands))
+            line = records.line(record, _url(values), has_strands)
+            print(render.as_json(records.with_strand(values, has_strands)) if json else line)
             shown += 1
         if not json and last is None and shown == _LAST:
             total = opened.count(wanted)
@@ -115,8 +113,7 @@ def show(
         if robots:
             return _print_robots(record, records.number(number, has_strands), body)
         difference = _replay(opened).again(record)
-    values = as_dict(record, "redact_query" in options.values)
-    values = records.with_strand(values, has_strands)
+    values = records.with_strand(as_dict(record, "redact_query" in options.values), has_strands)
     lines = [] if body is None else records.lines_around(record, body)
     shown = records.Shown(record, _url(values), holds(record), difference, body, lines, has_strands)
     print(
@@ -157,8 +154,8 @@ def head(
         print(render.as_json(found._asdict()) if json else printable(str(found)))
         return 0
     found, problem = _anchored_head(options, found)
-    values = {**found._asdict(), "head": str(found), "anchored": not problem}
-    print(render.as_json(values) if json else printable(str(found)))
+    shown = {**found._asdict(), "head": str(found), "anchored": not problem}
+    print(render.as_json(shown) if json else printable(str(found)))
     if problem:
         _say(f"no anchor was added, so records after the last one are not covered: {problem}")
     return 0
@@ -222,7 +219,7 @@ def _verify_store(options: Options, expected: "Head | AnchorHead | None", json: 
 
 
 def _verify_file(file: str, expected: "Head | AnchorHead | None", json: bool) -> int:
-    from manners.evidence.export import COMPLETE, Exported, NotAnExport, bounded_lines
+    from manners.evidence.export import Exported, NotAnExport, bounded_lines
 
     exported, progress = Exported(expected), render.Progress()
     with inputs.open_input(file, "an export") as opened:
@@ -231,17 +228,10 @@ def _verify_file(file: str, expected: "Head | AnchorHead | None", json: bool) ->
         except NotAnExport as error:
             _complain(f"{file!r} is not an exported file: {inputs.store_hint(file) or error}")
             return UNDECIDED
-    records, trailer = count(exported.records, "record"), exported.trailer
-    if not (number or exported.records or trailer or expected):  # it may have been emptied
+    if not (number or exported.records or exported.trailer or expected):  # it may be emptied
         _complain(f"{file!r} is not an exported file: it is empty")
         return UNDECIDED
-    if number:
-        _say(f"FAILED: {count(number, 'finding')} in {records}")
-    elif trailer is not None and trailer.kind == COMPLETE:
-        intact = "chain intact" if trailer.strands is None else "chains intact"
-        _say(f"OK: {records} verified, a whole export, {intact}; head {trailer.head}")
-    else:
-        _say(f"OK: {records} verified")
+    _say(records.file_summary(exported, number))
     for limit in exported.limits():
         _say(limit)
     return 1 if number else 0
