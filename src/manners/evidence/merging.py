@@ -20,10 +20,10 @@ from manners.evidence.queries import (
     Starts,
     first_records,
     hash_before,
-    last_number,
     record_of,
     strand_starts,
     with_previous,
+    within,
 )
 from manners.evidence.record import Record
 from manners.evidence.tables import evidence
@@ -37,11 +37,10 @@ _LEAST, _MOST = 20, 1_000
 class _Strand:
     """The records of a strand, read in parts; `time` never goes back."""
 
-    def __init__(
-        self, connection: Connection, wanted: Filter, first: int, number: int, size: int
-    ) -> None:
-        self._connection, self._wanted, self._size = connection, wanted, size
-        self._last, self._end = first - 1, last_number(number)
+    def __init__(self, connection: Connection, wanted: Filter, number: int, size: int) -> None:
+        self._connection, self._size = connection, size
+        self._query = wanted.apply(with_previous().where(within(number))).order_by(evidence.c.id)
+        self._last: int | None = None
         self._rows: deque[Any] = deque()
         self._is_read = False
         self.time = 0
@@ -49,8 +48,9 @@ class _Strand:
     def next_row(self) -> Any:
         """The next record, which stays there; None after the last."""
         if not self._rows and not self._is_read:
-            query = with_previous().where(evidence.c.id > self._last, evidence.c.id <= self._end)
-            query = self._wanted.apply(query).order_by(evidence.c.id).limit(self._size)
+            query = self._query.limit(self._size)
+            if self._last is not None:
+                query = query.where(evidence.c.id > self._last)
             self._rows.extend(self._connection.execute(query).all())
             self._is_read = len(self._rows) < self._size
             if self._rows:
@@ -73,25 +73,26 @@ class _Merged:
     """The strands of a store, merged."""
 
     def __init__(self, connection: Connection, wanted: Filter) -> None:
-        firsts: dict[int, tuple[int, int]] = {}
+        firsts: dict[int, int] = {}
         for record in first_records(connection):
-            firsts.setdefault(strand_of(record.id), (_time(record.at), record.id))
+            firsts.setdefault(strand_of(record.id), _time(record.at))
         size = min(max(_IN_MEMORY // max(len(firsts), 1), _LEAST), _MOST)
         self._connection, self._wanted, self._size = connection, wanted, size
         self._firsts = firsts
+        """When strands begin that are not read yet."""
         self._open: dict[int, _Strand] = {}
 
     def _strand(self, number: int) -> _Strand:
         found = self._open.get(number)
         if found is None:
-            _, first = self._firsts.pop(number)
-            found = _Strand(self._connection, self._wanted, first, number, self._size)
+            del self._firsts[number]
+            found = _Strand(self._connection, self._wanted, number, self._size)
             self._open[number] = found
         return found
 
     def rows(self) -> Iterator[Any]:
         """All rows that remain."""
-        due = deque(sorted((at, number) for number, (at, _) in self._firsts.items()))
+        due = deque(sorted((at, number) for number, at in self._firsts.items()))
         heap: list[tuple[int, int]] = []
         for number in self._open:
             self._push(heap, number)
@@ -153,10 +154,7 @@ def _latest(connection: Connection, wanted: Filter, last: int) -> Iterator[Any]:
 def _ends(connection: Connection, wanted: Filter, last: int) -> Iterator[tuple[int, int, int]]:
     """The latest records of each strand: time, strand, number."""
     for number in dict.fromkeys(strand_of(first.id) for first in first_records(connection)):
-        query = wanted.apply(select(evidence.c.id, evidence.c.at))
-        if number > 1:
-            query = query.where(evidence.c.id > last_number(number - 1))
-        query = query.where(evidence.c.id <= last_number(number))
+        query = wanted.apply(select(evidence.c.id, evidence.c.at).where(within(number)))
         query = query.order_by(evidence.c.id.desc()).limit(last)
         time = 0
         for row in reversed(connection.execute(query).all()):

@@ -1,12 +1,10 @@
 """Prunes a store: old records are deleted, and each chain continues from a checkpoint."""
 
-from typing import Any
-
-from sqlalchemy import Connection, Select, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from manners.evidence import anchors
 from manners.evidence.numbering import SHARED, strand_of
-from manners.evidence.queries import first_records, last_number, strand_starts
+from manners.evidence.queries import first_records, strand_starts, within
 from manners.evidence.strands import lock_additions
 from manners.evidence.tables import anchors as anchors_table
 from manners.evidence.tables import checkpoints, evidence, head, snapshots
@@ -40,13 +38,10 @@ def prune(connection: Connection, before: int, now: int) -> int:
 
 
 def _prune_strand(connection: Connection, strand: int, before: int, now: int) -> int:
-    def within(query: "Select[Any]") -> "Select[Any]":
-        query = query.where(evidence.c.id <= last_number(strand))
-        return query.where(evidence.c.id > last_number(strand - 1)) if strand > 1 else query
-
-    young = within(select(func.min(evidence.c.id)).where(evidence.c.at >= before))
+    own = within(strand)
+    young = select(func.min(evidence.c.id)).where(own, evidence.c.at >= before)
     first = connection.execute(young).scalar()
-    old = within(select(func.max(evidence.c.id)))
+    old = select(func.max(evidence.c.id)).where(own)
     if first is not None:
         old = old.where(evidence.c.id < first)
     last = connection.execute(old).scalar()
@@ -55,16 +50,18 @@ def _prune_strand(connection: Connection, strand: int, before: int, now: int) ->
     hashed = connection.execute(select(evidence.c.hash).where(evidence.c.id == last)).scalar_one()
     mark = {"number": last, "hash": hashed, "at": now}
     connection.execute(insert(checkpoints).values(mark))
-    own = evidence.c.id <= last
-    if strand > 1:
-        own &= evidence.c.id > last_number(strand - 1)
-    return connection.execute(delete(evidence).where(own)).rowcount
+    return connection.execute(delete(evidence).where(own, evidence.c.id <= last)).rowcount
 
 
 def _prune_anchors(connection: Connection, now: int) -> None:
-    """Delete the anchors that name only pruned records, from the beginning; leave a checkpoint."""
-    starts, last = strand_starts(connection), None
+    """Delete the anchors that name only pruned records, from the beginning; leave a checkpoint.
+
+    The last one stays: the next follows it, and it says how many strands there are.
+    """
+    starts, last, final = strand_starts(connection), None, anchors.end_of(connection)
     for anchor in anchors.stored(connection):
+        if anchor.number == final.number:
+            break
         try:
             named = list(anchor.ends.named())
         except ValueError:  # it was tampered with: it stays, for `verify` to find

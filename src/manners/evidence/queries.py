@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Result, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Result, Select, func, select
 
 from manners._text import to_bytes
 from manners.evidence import anchors
@@ -130,12 +130,18 @@ def first_records(connection: Connection) -> Iterator[FirstRecord]:
         if found is None:
             return
         yield FirstRecord(*found)
-        after = last_number(strand_of(found.id))
+        after = _last_number(strand_of(found.id))
 
 
-def last_number(strand: int) -> int:
+def _last_number(strand: int) -> int:
     """The largest number that a record of a strand can have."""
     return min(strand * SPAN, _MAX_ID)
+
+
+def within(strand: int) -> "ColumnElement[bool]":
+    """The condition for records of a strand; numbers below 1 belong to the first."""
+    own = evidence.c.id <= _last_number(strand)
+    return own if strand == SHARED else own & (evidence.c.id > _last_number(strand - 1))
 
 
 # Records.

@@ -125,10 +125,11 @@ class _Strands:
         end = [self._starts.of(strand)]
         for finding in _chain(rows, end, Head(*noted) if noted else None):
             yield finding._replace(strand=strand)
-        if strand in self._heads or end[0].number > before_first(strand):
-            for finding in _stored_head(self._heads.get(strand), end[0]):
-                self._lacking.add(strand)
-                yield finding._replace(strand=strand)
+        if strand not in self._heads and end[0].number == before_first(strand):
+            return  # there is no such strand
+        for finding in _stored_head(self._heads.get(strand), end[0]):
+            self._lacking.add(strand)
+            yield finding._replace(strand=strand)
         self._ends[strand] = end[0]
 
     # Anchors.
@@ -210,7 +211,8 @@ class _Strands:
         last = 0
         largest = max([self._strands, *self._ends])
         for strand in [*sorted(s for s in self._heads if SHARED <= s <= largest), largest + 1]:
-            if strand > last + 1 and not set(range(last + 1, strand)) <= self._lacking:
+            gap = range(last + 1, strand)
+            if not all(missing in self._lacking for missing in gap):
                 several = f" (strands {last + 1} to {strand - 1})" if strand > last + 2 else ""
                 yield Finding(0, f"its head is missing{several}", last + 1)
             last = strand
