@@ -56,16 +56,13 @@ def test_processes_with_strands_may_be_killed(server: Postgres) -> None:
                 read(each, answers, 1)
             doomed = alive.pop(draw.randrange(4))
             read(doomed, answers, draw.choice([1, 10, 100]))
-            doomed.kill()
-            answers.update(numbers(doomed.stdout.read()))
-            doomed.wait()
+            end(doomed, answers)
             alive.append(process("endless", place, number + 4, module=MODULE))
             if number % 5 == 4:
                 heads.append(verified(place, answers))
     finally:
         for each in alive:
-            each.kill()
-            answers.update(numbers(each.communicate()[0]))
+            end(each, answers)
     head = verified(place, answers)
     assert len({strand_of(number) for number in answers}) >= 4
     with EvidenceStore(place) as store:
@@ -79,6 +76,13 @@ def read(started: Any, answers: Counter[int], count: int) -> None:
         line = started.stdout.readline()
         assert line, started.stderr.read()
         answers.update(numbers(line))
+
+
+def end(started: Any, answers: Counter[int]) -> None:
+    """Kill a process, and read its last answers."""
+    started.kill()
+    answers.update(numbers(started.stdout.read()))
+    started.communicate()
 
 
 def numbers(text: str) -> list[int]:
@@ -109,7 +113,7 @@ def test_every_record_is_written_once_though_the_server_is_restarted(server: Pos
     finally:
         for each in started:
             each.kill()
-            each.wait()
+            each.communicate()
     with EvidenceStore(place) as store:
         found = list(store.records())
         assert sorted(record.id for record in found) == sorted(answers)
