@@ -12,17 +12,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
 import psycopg
 
-from tests.crawler.fleet_checks import Loss, Standstills, Stop
+from tests.crawler import fleet_checks as checks
+from tests.crawler.fleet_checks import Loss, Standstills, Stop, assert_well
 from tests.crawler.fleet_process import environment
 from tests.crawler.fleet_store import FleetStore, pid_in, read_store
-from tests.crawler.fleet_web import ROOT
+from tests.crawler.fleet_web import ROOT, Web
 
 PATIENCE = 180.0
 """Seconds after which what is waited for does not come; nothing takes nearly as long."""
@@ -137,7 +138,12 @@ class Crew:
         self.folder, self.store, self.starts = folder, store, list(starts)
         self.settings = SETTINGS | changes
         self.config = folder / "manners.toml"
-        lines = [f"{name} = {json.dumps(value)}" for name, value in self.settings.items()]
+        hosts = self.settings.get("hosts", {})
+        own = {name: value for name, value in self.settings.items() if name != "hosts"}
+        lines = [f"{name} = {json.dumps(value)}" for name, value in own.items()]
+        for host, values in hosts.items():
+            lines += [f"[hosts.{json.dumps(host)}]"]
+            lines += [f"{name} = {json.dumps(value)}" for name, value in values.items()]
         self.config.write_text("\n".join(lines))
         self.members: list[Member] = []
         self.stops: list[Stop] = []
@@ -283,3 +289,39 @@ class Crew:
 def is_lost(ended: str | None) -> bool:
     """Whether a worker was closed by another, by what its row says."""
     return ended is not None and "lost" in ended
+
+
+def judge(
+    crew: Crew, web: Web, *, budget: int | None = None, delays: Mapping[str, float] | None = None
+) -> None:
+    """Everything that has to hold of a crawl, whatever happened to its processes."""
+    stored, seen, standstills = crew.stored(), web.seen(), crew.standstills()
+    truth, losses = web.site.truth, crew.losses(stored)
+    assert [(number, bool(ended)) for number, ended in stored.crawls] == [(crew.crawl, True)]
+    if budget is None:
+        assert_well(checks.unlike_truth(truth, stored.urls), "not what one process comes to")
+    else:
+        assert checks.pages_counted(stored.urls) == budget
+        finished = [row for row in stored.urls if row.state != "queued"]
+        known = {row.url: truth[row.url] for row in finished if row.url in truth}
+        assert_well(checks.unlike_truth(known, finished), "not what becomes of these URLs")
+    wrongly = checks.asked_wrongly(truth, seen, losses, is_all=budget is None)
+    assert_well(wrongly, "asked for wrongly")
+    surplus = sum(len(asks) - truth[url].asked for url, asks in seen.by_url.items())
+    assert surplus <= len(losses) * crew.settings["connections"]
+    unrecorded = checks.without_record(seen, stored.records, stored.workers)
+    assert_well(unrecorded, "without a durable record")
+    closed = checks.asked_when_closed(seen, stored.workers, crew.stops, standstills)
+    assert_well(closed, "asked by a closed worker")
+    assert_well(checks.several_at_a_host(seen, stored.epochs), "several workers at a host")
+    assert_well(checks.too_many_at_once(seen, crew.settings["concurrency"]), "too many at a time")
+
+    def delay_of(host: str) -> float:
+        return (delays or {}).get(host, web.site.delay(web.site.number(host)))
+
+    early = checks.too_early(seen, delay_of, crew.settings["min_delay"], standstills)
+    assert_well(early, "too early")
+    assert_well(checks.not_added_up(stored, crew.status()), "does not add up")
+    assert_well(checks.printed_wrongly(crew.lines, stored.urls, losses), "printed wrongly")
+    verified = crew.run("evidence", "verify", "--store", crew.store)
+    assert "OK" in verified.stdout

@@ -20,9 +20,7 @@ import pytest
 
 from tests.contracts.postgres import Postgres
 from tests.contracts.valkey import Valkey
-from tests.crawler import fleet_checks as checks
-from tests.crawler.fleet_checks import assert_well
-from tests.crawler.fleet_crew import LEASE, PATIENCE, Crew, Member
+from tests.crawler.fleet_crew import LEASE, PATIENCE, Crew, Member, judge
 from tests.crawler.fleet_store import OPTIONS
 from tests.crawler.fleet_web import Web, WebSpec
 from tests.sizes import seed, size
@@ -114,40 +112,6 @@ class Trouble:
 
     def _note(self, what: str) -> None:
         self.notes.append(f"{time.strftime('%H:%M:%S', time.gmtime())} {what}")
-
-
-def judge(crew: Crew, web: Web, *, budget: int | None = None) -> None:
-    """Everything that has to hold of a crawl, whatever happened to its processes."""
-    stored, seen, standstills = crew.stored(), web.seen(), crew.standstills()
-    truth, losses = web.site.truth, crew.losses(stored)
-    assert [(number, bool(ended)) for number, ended in stored.crawls] == [(crew.crawl, True)]
-    if budget is None:
-        assert_well(checks.unlike_truth(truth, stored.urls), "not what one process comes to")
-    else:
-        assert checks.pages_counted(stored.urls) == budget
-        finished = [row for row in stored.urls if row.state != "queued"]
-        known = {row.url: truth[row.url] for row in finished if row.url in truth}
-        assert_well(checks.unlike_truth(known, finished), "not what becomes of these URLs")
-    wrongly = checks.asked_wrongly(truth, seen, losses, is_all=budget is None)
-    assert_well(wrongly, "asked for wrongly")
-    surplus = sum(len(asks) - truth[url].asked for url, asks in seen.by_url.items())
-    assert surplus <= len(losses) * IN_FLIGHT
-    unrecorded = checks.without_record(seen, stored.records, stored.workers)
-    assert_well(unrecorded, "without a durable record")
-    closed = checks.asked_when_closed(seen, stored.workers, crew.stops, standstills)
-    assert_well(closed, "asked by a closed worker")
-    assert_well(checks.several_at_a_host(seen, stored.epochs), "several workers at a host")
-    assert_well(checks.too_many_at_once(seen, crew.settings["concurrency"]), "too many at a time")
-
-    def delay_of(host: str) -> float:
-        return web.site.delay(web.site.number(host))
-
-    early = checks.too_early(seen, delay_of, crew.settings["min_delay"], standstills)
-    assert_well(early, "too early")
-    assert_well(checks.not_added_up(stored, crew.status()), "does not add up")
-    assert_well(checks.printed_wrongly(crew.lines, stored.urls, losses), "printed wrongly")
-    verified = crew.run("evidence", "verify", "--store", crew.store)
-    assert "OK" in verified.stdout
 
 
 def crawl(
