@@ -83,7 +83,8 @@ class Trouble:
         for member in self._crew.members:
             if member.stopped is None:
                 continue
-            if time.monotonic() > self._pauses[member.pid] or self._crew.is_closed(member):
+            is_over = time.monotonic() > self._pauses[member.pid] or self._crew.is_ended
+            if is_over or self._crew.is_closed(member):
                 self._note(f"goes on: {member}")
                 self._crew.go_on(member)
 
