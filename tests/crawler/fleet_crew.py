@@ -29,6 +29,7 @@ PATIENCE = 180.0
 """Seconds after which what is waited for does not come; nothing takes nearly as long."""
 LEASE = 3.0
 AGENT = "FleetBot"
+COMMAND = [sys.executable, "-m", "manners"]
 
 SETTINGS: dict[str, Any] = {
     "agent": AGENT,
@@ -56,7 +57,7 @@ class Member:
     """One process that works on a crawl."""
 
     def __init__(self, number: int, folder: Path, words: Iterable[str]) -> None:
-        self.number, self.command = number, [sys.executable, "-m", "manners", *words]
+        self.number, self.command = number, [*COMMAND, *words]
         self._out, self._err = folder / f"out.{number}", folder / f"err.{number}"
         with self._out.open("wb") as out, self._err.open("wb") as err:
             self.process = subprocess.Popen(
@@ -154,7 +155,7 @@ class Crew:
     def run(self, *words: str, code: int | None = 0) -> "subprocess.CompletedProcess[str]":
         """Run a command to its end; `code` is what it has to end with, None: anything."""
         done = subprocess.run(
-            [sys.executable, "-m", "manners", *words],
+            [*COMMAND, *words],
             cwd=ROOT,
             env=environment(self.folder),
             capture_output=True,
@@ -288,7 +289,7 @@ class Crew:
 
 def is_lost(ended: str | None) -> bool:
     """Whether a worker was closed by another, by what its row says."""
-    return ended is not None and "lost" in ended
+    return ended is not None and ended.startswith("closed")
 
 
 def judge(
