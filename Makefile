@@ -70,6 +70,7 @@ bench: $(VENV)/measured
 	$(BIN)/python -m benchmarks.discovery
 	$(BIN)/python -m benchmarks.crawl
 	$(BIN)/python -m benchmarks.fairness
+	$(BIN)/python -m benchmarks.fleet
 
 # The fragments in changes/ become a section of CHANGELOG.md: make changelog VERSION=0.3.0
 changelog: $(VENV)/checked

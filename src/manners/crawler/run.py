@@ -176,6 +176,8 @@ class CrawlRun:
         """When to look for hosts to take."""
         self._grant_at = 0.0
         """When to ask for pages of the budget."""
+        self._had_pages = False
+        """Whether there were some left when it last asked for more."""
         self._is_taking = self._is_granting = self._is_concluding = False
         self._conclude_at = 0.0
 
@@ -565,12 +567,14 @@ class CrawlRun:
         if not isinstance(budget, GrantedBudget):
             return
         is_low = budget.left_here < (1 if self._is_alone else _LOW)
-        if is_low and not self._is_granting and now >= self._grant_at and not self._ending.reason:
+        # That one who had some left got no more says nothing about when he has none.
+        is_due = now >= self._grant_at or (self._had_pages and budget.left_here <= 0)
+        if is_low and not self._is_granting and is_due and not self._ending.reason:
             self._is_granting = True
             self._tasks.start(self._grant(budget))
 
     async def _grant(self, budget: GrantedBudget) -> None:
-        before = budget.granted
+        before, self._had_pages = budget.granted, budget.left_here > 0
         try:
             await self._fleet.grant(budget)
         except StoreError as error:
