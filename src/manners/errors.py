@@ -174,6 +174,19 @@ class StrandClosed(StoreError):
     """
 
 
+class LeaseOver(MannersError):
+    """A worker whose lease is over: it may send no request until it has renewed it.
+
+    >>> print(LeaseOver())
+    the lease of this worker is over: no request may leave until it is renewed
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the lease of this worker is over: no request may leave until it is renewed"
+        )
+
+
 class StoreTimeout(StoreError, TimeoutError):
     """A store that did not answer in time: the server hangs, or another process holds the lock.
 

@@ -89,9 +89,9 @@ def _not_stored(settings: "Settings") -> str:
 
 
 def _exit_code(status: "Status", crawl: "Crawl") -> int:
-    from manners.crawler import run
+    from manners.crawler import fleet
 
-    if crawl.ended == run.INTERRUPTED:
+    if crawl.ended == fleet.INTERRUPTED:
         return INTERRUPTED
     if status.fetched:
         return 0

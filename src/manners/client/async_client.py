@@ -187,6 +187,10 @@ class AsyncClient:
         """
         return self._hosts.gap(name, draw), self._gate.earliest(name)
 
+    def fence(self, may_send: Callable[[], bool]) -> None:
+        """Let no request leave while `may_send` says no, robots.txt included: `LeaseOver`."""
+        self._gate.fence(may_send)
+
     def shut(self) -> None:
         """Start no more requests, and turn away all that wait; running ones continue."""
         self._gate.shut()

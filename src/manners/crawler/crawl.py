@@ -9,22 +9,29 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any, NamedTuple
 
+from manners import logs
 from manners._portal import portal
 from manners.client.async_client import AsyncClient
 from manners.client.transport import Transport
+from manners.crawler.fleet import INTERRUPTED, CrawlEnded
 from manners.crawler.frontier import crawls
+from manners.crawler.frontier.frontier import Frontier
+from manners.crawler.frontier.ways import Limits
 from manners.crawler.opening import (
     CrawlPlan,
     CrawlState,
     UrlsToFetch,
+    begin,
     open_frontier,
     temporary_place,
 )
 from manners.crawler.page import CrawledPage
 from manners.crawler.results import Results
-from manners.crawler.run import INTERRUPTED, CrawlRun, Ending, HostView
-from manners.crawler.worker import ListWorker, Worker
+from manners.crawler.run import CrawlRun, Ending, HostView
+from manners.crawler.worker import ListWorker, Worker, start_url
+from manners.errors import StrandClosed
 from manners.evidence.store import EvidenceStore
+from manners.evidence.strands import SHARED
 from manners.politeness.budget import Budget
 from manners.settings import Settings
 from manners.store.database import TIMEOUT, Store
@@ -69,18 +76,23 @@ class Crawl:
         clock: Callable[[], float] = time.time,
         http: Transport | None = None,
         listed: UrlsToFetch | None = None,
+        work: bool | int = False,
     ) -> None:
         if isinstance(urls, str):
             raise TypeError("urls must be a list of URLs, not a string")
         is_resumed, number = _resumed(resume)
-        if is_resumed and settings.store is None:
-            raise ValueError("resume needs a store")
+        is_work, worked_on = _resumed(work)
+        if (is_resumed or is_work) and settings.store is None:
+            raise ValueError(f"{'work' if is_work else 'resume'} needs a store")
+        if is_work and (urls or is_resumed or listed is not None):
+            raise ValueError("work joins a crawl as it is: without URLs, and without resume")
         starts = [page_url(url, without_tracking=settings.drop_tracking) for url in urls]
-        if not starts and not is_resumed and listed is None:
+        if not (starts or is_resumed or is_work or listed is not None):
             raise ValueError("a crawl needs at least one URL to begin with")
         self.settings = settings.for_agent(agent)
-        self._plan = CrawlPlan(starts, is_resumed, number, keep, draw, clock, http, listed)
-        self._state = CrawlState(settings.budget)
+        number = worked_on if is_work else number
+        self._plan = CrawlPlan(starts, is_resumed, number, keep, draw, clock, http, listed, is_work)
+        self._state = CrawlState(settings.budget_after(0, 0.0))
         self._results, self._ending = Results(), Ending()
         self._run: CrawlRun | None = None
         self._task: asyncio.Task[None] | None = None
@@ -196,14 +208,35 @@ class Crawl:
                 self._results.close()
 
     async def _crawl(self, place: str, stack: ExitStack) -> None:
-        settings, plan, state = self.settings, self._plan, self._state
+        settings, plan = self.settings, self._plan
         store = await asyncio.to_thread(
-            EvidenceStore, place, create=not plan.is_resumed, timeout=settings.server_timeout
+            EvidenceStore, place, create=plan.is_new, timeout=settings.server_timeout
         )
         stack.callback(store.close)
-        frontier, judge = await asyncio.to_thread(
-            open_frontier, store, plan, settings, state, stack
-        )
+        while True:
+            try:
+                await self._work(store, plan, stack)
+            except StrandClosed as error:
+                if self._ending.reason == INTERRUPTED and self._ending.error is None:
+                    return
+                # It was not heard of for too long, and somebody closed it. What it had under way is
+                # another's now; it goes on as a new worker.
+                logs.warned(f"{error}: this worker was not heard of in time; it joins again")
+                plan = plan._replace(starts=[], is_resumed=False, is_work=True, number=self.number)
+                plan = plan._replace(listed=None)
+                self._ending = Ending()
+                self._results.forget()
+                store.use_strand(SHARED)
+            except CrawlEnded as error:
+                self._state.number, self._state.ended = error.number, error.reason
+                return
+            else:
+                return
+
+    async def _work(self, store: EvidenceStore, plan: CrawlPlan, stack: ExitStack) -> None:
+        """Work on the crawl until it ends, or this worker."""
+        settings, state = self.settings, self._state
+        opened = await asyncio.to_thread(open_frontier, store, plan, settings, state, stack)
         client = AsyncClient(
             settings=settings.but(
                 store=None,
@@ -217,12 +250,28 @@ class Crawl:
             clock=plan.clock,
             http=plan.http,
         )
+        client.fence(lambda: opened.fleet.is_valid)
         kind = partial(ListWorker, read=plan.next_listed) if state.is_list else Worker
-        worker = partial(kind, client, judge, draw=plan.draw, clock=plan.clock)
+        worker = partial(kind, client, opened.judge, draw=plan.draw, clock=plan.clock)
         self._run = CrawlRun(
-            plan, state, frontier, client, worker, results=self._results, ending=self._ending
+            plan, state, opened, client, worker, results=self._results, ending=self._ending
         )
-        await self._run.run(plan)
+        await self._run.run()
+
+    def start(self) -> int:
+        """Write the crawl and its first URLs to the store, and fetch nothing; returns its number.
+
+        Any number of workers may fetch it: `crawl([], store=…, work=number)`.
+        """
+        settings, plan = self.settings, self._plan
+        if settings.store is None or not plan.starts or not plan.is_new:
+            raise ValueError("only a new crawl with a store and URLs can be started")
+        with EvidenceStore(settings.store, timeout=settings.server_timeout) as store:
+            self._state.number = number = begin(store, plan, settings)
+            limits = Limits(settings.max_depth, settings.page_max_redirects)
+            frontier = Frontier(store, number, limits=limits, clock=plan.clock)
+            store.write_blocking(frontier.adding, [start_url(url) for url in plan.starts])
+        return number
 
 
 def _resumed(resume: bool | int) -> tuple[bool, int | None]:
@@ -252,6 +301,7 @@ def crawl(
     draw: Callable[[], float] = random.random,
     clock: Callable[[], float] = time.time,
     http: Transport | None = None,
+    work: bool | int = False,
     **changes: Any,
 ) -> Crawl:
     """Crawl sites, beginning with some URLs; iterate over it, with `for` or `async for`.
@@ -259,7 +309,8 @@ def crawl(
     Settings may be given as keywords, too. With a `store` there is evidence of every decision, and
     `resume=True` resumes the last crawl in it, `resume=3` crawl 3; with the settings of that crawl
     where no `settings` are given, and the keywords on top. Without `resume` a new crawl begins,
-    whatever else is in the store.
+    whatever else is in the store. `work=True` and `work=3` join a crawl as one more worker, with
+    its settings: several processes, on any machines, may work on one crawl in PostgreSQL.
 
     `keep` is called with every page before it counts as fetched: what it has saved is not lost when
     the program is killed. It runs in a thread of its own, with one page at a time. `http`,
@@ -285,11 +336,19 @@ def crawl(
         raise TypeError(
             f"settings must be manners.Settings(…), or keywords such as max_pages=3; not {given}"
         )
-    is_resumed, number = _resumed(resume)
+    is_resumed, number = _resumed(work or resume)
     if settings is None and is_resumed and changes.get("store"):
         timeout = changes.get("server_timeout", TIMEOUT)
         settings = Settings(**stored_settings(changes["store"], number, timeout=timeout))
     settings = (settings or Settings()).but(**changes)
     return Crawl(
-        urls, settings, agent=agent, resume=resume, keep=keep, draw=draw, clock=clock, http=http
+        urls,
+        settings,
+        agent=agent,
+        resume=resume,
+        keep=keep,
+        draw=draw,
+        clock=clock,
+        http=http,
+        work=work,
     )

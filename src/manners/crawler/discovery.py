@@ -16,6 +16,7 @@ from functools import partial
 from typing import Literal
 
 from manners.client.async_client import AsyncClient
+from manners.crawler.fleet import FINISHED
 from manners.crawler.frontier.queries import Queries
 from manners.crawler.frontier.summary import CrawlSummary
 from manners.crawler.frontier.values import FoundUrl, LeasedUrl
@@ -23,7 +24,7 @@ from manners.crawler.inventory import FIELDS
 from manners.crawler.opening import CrawlPlan, CrawlState, open_discovery, temporary_place
 from manners.crawler.reasons import OVER_CAP
 from manners.crawler.results import NoResults
-from manners.crawler.run import FINISHED, CrawlRun, Ending
+from manners.crawler.run import CrawlRun, Ending
 from manners.crawler.scheduler import Scheduler
 from manners.crawler.scout import Findings, Scout
 from manners.errors import StoreError
@@ -79,14 +80,14 @@ class Discovery(Findings):
     async def _run(self, store: Store, first: str, stack: ExitStack) -> None:
         plan = CrawlPlan([first], False, None, None, self._draw, self._clock, None)
         state = CrawlState(self._client.budget or Budget(pages=None, minutes=None))
-        frontier, judge = await asyncio.to_thread(
+        opened = await asyncio.to_thread(
             open_discovery, store, plan, self._client.settings, state, stack
         )
         self.number, ending = state.number, Ending()
         scout = partial(
             Scout,
             self._client,
-            judge,
+            opened.judge,
             source=self._source,
             findings=self,
             progress=lambda: self._progress(self),
@@ -94,9 +95,9 @@ class Discovery(Findings):
             clock=self._clock,
         )
         run = _DiscoveryRun(
-            plan, state, frontier, self._client, scout, results=NoResults(), ending=ending
+            plan, state, opened, self._client, scout, results=NoResults(), ending=ending
         )
-        task = asyncio.create_task(run.run(plan))
+        task = asyncio.create_task(run.run())
         try:
             await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -113,7 +114,9 @@ class Discovery(Findings):
         """Keep the best, and count what became of the others."""
         most = self._client.settings.max_urls
         with store.writing() as connection:
-            Queries(connection, self.number).cap(most, OVER_CAP, f"max_urls = {most}")
+            queries = Queries(connection, self.number)
+            queries.cap(most, OVER_CAP, f"max_urls = {most}")
+            queries.recount()
         with store.reading() as connection:
             queries = Queries(connection, self.number)
             self.kept = [FoundUrl(*row) for row in queries.kept(FIELDS)]

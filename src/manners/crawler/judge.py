@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from manners._text import cut
 from manners.crawler.frontier.values import FoundUrl
+from manners.crawler.frontier.ways import Alike, Look
 from manners.crawler.reasons import NOFOLLOW, NOT_NAMED, OTHER_HOST, TOO_MANY_ORIGINS, TRAP
-from manners.crawler.traps import Traps, limit_of
+from manners.crawler.traps import Trap, Traps, form_of, limit_of
 from manners.errors import InvalidURL
 from manners.robots.verdict import Verdict
 from manners.urls import host, origin, page_url
@@ -108,20 +109,25 @@ class Judge:
 
     # What it looks like.
 
-    def by_form(self, found: FoundUrl, reason: str) -> tuple[str, str]:
-        """Why a URL looks like a trap, and the setting; two empty strings where it does not.
+    def by_form(self, found: FoundUrl, reason: str) -> Look:
+        """Why a URL looks like a trap, and the setting; or its form, if such are to be counted.
 
         The start of a crawl never does, and the URLs of other hosts are not looked at. Only links
         that may be followed are counted: what a site lists is no trap by its number.
         """
         if found.kind != "page" or found.source == "start" or reason == OTHER_HOST:
-            return "", ""
-        trap = self._traps.look(found.url, counts=not reason and found.source == "link")
-        return ("", "") if trap is None else (f"{TRAP}{trap}", limit_of(trap, self._settings))
+            return "", "", None
+        trap = self._traps.look(found.url)
+        if trap is not None:
+            return f"{TRAP}{trap}", limit_of(trap, self._settings), None
+        counts = not reason and found.source == "link"
+        return "", "", form_of(found.url) if counts else None
 
-    def count(self, url: str) -> None:
-        """Count a link that was followed before a crawl was resumed."""
-        self._traps.look(url)
+    @property
+    def alike(self) -> Alike:
+        """How many URLs of one form a host may have."""
+        trap, settings = Trap.TOO_MANY_ALIKE, self._settings
+        return Alike(settings.trap_alike, f"{TRAP}{trap}", limit_of(trap, settings))
 
 
 def by_verdict(verdict: Verdict) -> Ruling:

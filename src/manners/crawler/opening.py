@@ -3,13 +3,16 @@
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
+from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from manners.client.transport import Transport
+from manners.crawler.fleet import Fleet
 from manners.crawler.frontier import crawls
 from manners.crawler.frontier.frontier import Frontier
 from manners.crawler.frontier.values import Change, LeasedUrl
@@ -25,6 +28,7 @@ from manners.urls import host, origin
 _BATCH = 2_000
 """URLs of a list that are read and stored at a time."""
 _NO_LIMIT = 10**12
+_STATES = ("queued", "done", "failed", "blocked", "kept")
 _LOCK_TIMEOUT = 1.0
 """Seconds to wait for the lock of a crawl: a server needs them to notice that a process died."""
 
@@ -44,13 +48,20 @@ class CrawlPlan(NamedTuple):
     starts: list[str]
     is_resumed: bool
     number: int | None
-    """Which crawl of the store is resumed; None is the last one."""
+    """Which crawl of the store is resumed or worked on; None is the last one."""
     keep: Callable[[CrawledPage], object] | None
     draw: Callable[[], float]
     clock: Callable[[], float]
     http: Transport | None
     """What sends requests; None is the network."""
     listed: UrlsToFetch | None = None
+    is_work: bool = False
+    """Whether it joins a crawl as one more worker, as it is."""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it begins a crawl."""
+        return not (self.is_resumed or self.is_work)
 
     def next_listed(self) -> list[str]:
         """The next URLs of the list; none at its end."""
@@ -84,88 +95,147 @@ class CrawlState:
         self.pages["queued"] -= number
         self.pages["leased"] += number
 
+    def unlease(self, pages: int) -> None:
+        """Count pages that were leased and are handed back."""
+        self.pages["queued"] += pages
+        self.pages["leased"] -= pages
+
     def apply(self, change: Change) -> None:
         """Count what a change of the frontier changed."""
         self.is_cut |= change.is_cut
         for state, number in change.states.items():
             self.pages[state] += number
 
-    def count(self, states: "Counter[tuple[str, str]]") -> None:
+    def count(self, counted: "Counter[tuple[str, str]]") -> None:
         """Count anew, by what the store has of each kind and state."""
-        self.pages = Counter(
-            {state: number for (kind, state), number in states.items() if kind == "page"}
-        )
+        self.pages = Counter({state: counted["page", state] for state in _STATES})
+        self.pages += Counter()  # without those that are 0
 
     def seconds(self, now: float) -> float:
         """How long it has been running, earlier runs included."""
         return self.budget.minutes_used(now) * 60
 
 
+class Opened(NamedTuple):
+    """A crawl that is open: what to fetch, who decides, and who else works on it."""
+
+    frontier: Frontier
+    judge: Judge
+    fleet: Fleet
+
+
+def begin(store: Store, plan: CrawlPlan, settings: Settings) -> int:
+    """Write a new crawl, or a list, to its store; returns its number."""
+    starts = plan.starts if plan.listed is None else [plan.listed.name]
+    command = crawls.CRAWL if plan.listed is None else crawls.LIST
+    return crawls.begin(store, starts, settings.changed(), now=plan.clock(), command=command)
+
+
 def open_frontier(
     store: EvidenceStore, plan: CrawlPlan, settings: Settings, state: CrawlState, stack: ExitStack
-) -> tuple[Frontier, Judge]:
-    """The frontier of a crawl, and who decides about its URLs; its lock is released by `stack`.
+) -> Opened:
+    """Open a crawl as one of its workers; its lock, if it has one, is released by `stack`.
 
     It may take a while: call it in a thread.
     """
-    if plan.is_resumed:
+    if plan.is_work:
+        state.number = crawls.find_open(store, plan.number)
+    elif plan.is_resumed:
         state.number = crawls.find(store, plan.number)
-        state.is_list = crawls.is_list(store, state.number)
     else:
-        state.is_list = plan.listed is not None
-        starts = plan.starts if plan.listed is None else [plan.listed.name]
-        command = crawls.LIST if state.is_list else crawls.CRAWL
-        state.number = crawls.begin(
-            store, starts, settings.changed(), now=plan.clock(), command=command
-        )
-    stack.enter_context(store.lock("crawl", state.number, _LOCK_TIMEOUT))
+        state.number = begin(store, plan, settings)
+    state.is_list = crawls.is_list(store, state.number)
+    max_depth = None if state.is_list else settings.max_depth
+    fleet = _join(
+        store,
+        plan,
+        settings,
+        state.number,
+        stack,
+        partial(crawls.reopen, settings=settings.changed(), max_depth=max_depth),
+    )
     named = set(map(origin, plan.starts))
     is_bound = settings.same_domain and not state.is_list
     judge = Judge(settings, map(host, plan.starts) if is_bound else None)
     frontier = Frontier(
         store,
         state.number,
-        limits=Limits(None if state.is_list else settings.max_depth, settings.page_max_redirects),
+        worker=fleet.worker,
+        limits=Limits(max_depth, settings.page_max_redirects),
         max_urls=_NO_LIMIT if state.is_list else settings.max_discovered,
         max_sitemaps=settings.max_sitemaps,
         judge=judge.by_form,
+        alike=judge.alike,
+        clock=plan.clock,
     )
-    if plan.is_resumed:
-        frontier.resume(settings.changed())
+    fleet.attach(frontier)
+    counted = frontier.counted()
+    state.budget = settings.budget_after(counted["page", "attempts"], frontier.seconds() / 60)
+    if not plan.is_new:
         state.is_cut = frontier.is_cut
         if not state.is_list:  # a list has any number of starts, and leads nowhere
             named.update(map(origin, frontier.starts(given=True)))
             for url in frontier.starts():
                 judge.join(host(url))
-            for url in frontier.followed():
-                judge.count(url)
-        state.count(frontier.states())
-        state.budget = settings.budget_after(frontier.pages_used(), frontier.seconds() / 60)
-        if not (state.pages or state.is_list):  # it was killed before it had written its first URLs
+        state.count(counted)
+        if not (counted or state.is_list):  # it was killed before it had written its first URLs
             plan.starts.extend(frontier.starts())
     state.login_origins = None if state.is_list else named
-    return frontier, judge
+    return Opened(frontier, judge, fleet)
+
+
+def _join(
+    store: Store,
+    plan: CrawlPlan,
+    settings: Settings,
+    number: int,
+    stack: ExitStack,
+    reopen: Callable[..., None],
+) -> Fleet:
+    """Become a worker of a crawl; a store in a file has one at a time."""
+    if store.is_sqlite:
+        stack.enter_context(store.lock("crawl", number, _LOCK_TIMEOUT))
+    fleet = Fleet(
+        store,
+        number,
+        lease=settings.worker_lease,
+        clock=plan.clock,
+        version=version("manners"),
+    )
+    if plan.is_resumed:
+        fleet.wait_for_the_dead()
+    fleet.join(
+        settings.changed(),
+        may_change=plan.is_resumed,
+        is_adding=bool(plan.starts) or plan.listed is not None,
+        reopen=(lambda queries, now: reopen(queries, now=now)) if plan.is_resumed else None,
+    )
+    return fleet
 
 
 def open_discovery(
     store: Store, plan: CrawlPlan, settings: Settings, state: CrawlState, stack: ExitStack
-) -> tuple[Frontier, Judge]:
+) -> Opened:
     """The same for a discovery, which is never resumed and stays on the host of its start."""
     state.number = crawls.begin(
         store, plan.starts, settings.changed(), now=plan.clock(), command=crawls.DISCOVERY
     )
-    stack.enter_context(store.lock("crawl", state.number, _LOCK_TIMEOUT))
+    fleet = _join(store, plan, settings, state.number, stack, crawls.reopen)
     state.login_origins = set(map(origin, plan.starts))
     judge = Judge(settings, map(host, plan.starts))
     frontier = Frontier(
         store,
         state.number,
+        worker=fleet.worker,
         limits=Limits(max_hops=settings.page_max_redirects),
         max_urls=2 * settings.max_discovered,  # `Sources` counts them: blocked ones take no share
         max_sitemaps=settings.max_sitemaps,
         judge=judge.by_form,
+        alike=judge.alike,
+        clock=plan.clock,
     )
-    return frontier, judge
+    fleet.attach(frontier)
+    return Opened(frontier, judge, fleet)
 
 
 def temporary_place(stack: ExitStack) -> str:
@@ -175,25 +245,11 @@ def temporary_place(stack: ExitStack) -> str:
     return str(Path(folder, "crawl.db"))
 
 
-def resume_times(
-    evidence: EvidenceStore | None,
-    frontier: Frontier,
-    hosts: Iterable[str],
-    max_delay: float,
-    now: float,
-) -> dict[str, float]:
-    """When hosts may be asked, as if each had been asked now: the last request is not recorded."""
-    paces = frontier.paces()
-    recorded = evidence.hosts() if evidence else set()
-    for name in hosts:
-        if name not in paces:
-            delay = _recorded_delay(evidence, name, max_delay) if name in recorded else max_delay
-            paces[name] = (delay, 0.0)
-    return {name: max(until, now + delay) for name, (delay, until) in paces.items()}
+def recorded_delay(evidence: EvidenceStore | None, name: str, max_delay: float) -> float:
+    """The delay of a host that was asked, and of which no page was finished.
 
-
-def _recorded_delay(evidence: EvidenceStore | None, name: str, max_delay: float) -> float:
-    """The delay of a host of which no page was finished: its last record may have one."""
+    Its last record may have one.
+    """
     for record in evidence.records(Filter(host=name), last=1) if evidence else ():
         asked = record.content.get("crawlDelay")
         if isinstance(asked, int | float):

@@ -40,6 +40,10 @@ class Results:
         self._pages.append(page)
         self._changed.set()
 
+    def forget(self) -> None:
+        """Expect nothing any more: whoever fetched what was expected has to begin anew."""
+        self.pending, self._bytes = 0, sum(map(_size, self._pages))
+
     def close(self) -> None:
         """No more pages will come."""
         self._is_closed = True

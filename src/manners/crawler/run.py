@@ -1,17 +1,26 @@
 """One run of a crawl: starts what the scheduler says, and reports the results to it."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+import math
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from manners import logs
 from manners.client.async_client import AsyncClient
 from manners.client.headers import limit_logins
+from manners.crawler.fleet import INTERRUPTED, Beat, Fleet
 from manners.crawler.frontier.frontier import Frontier
-from manners.crawler.frontier.values import Change, FetchResult, FoundUrl, LeasedUrl
+from manners.crawler.frontier.values import (
+    Change,
+    FetchResult,
+    FoundUrl,
+    LeasedUrl,
+    OwnedHost,
+    ReturnedHost,
+)
 from manners.crawler.heavy import MAX_BYTES, MAX_LINKS
 from manners.crawler.keeping import Keeper
-from manners.crawler.opening import CrawlPlan, CrawlState, resume_times
+from manners.crawler.opening import CrawlPlan, CrawlState, Opened, recorded_delay
 from manners.crawler.results import Results
 from manners.crawler.scheduler import LEAD, Batch, Request, Scheduler
 from manners.crawler.tasks import TaskSet
@@ -21,17 +30,27 @@ from manners.errors import (
     ClientClosed,
     HostDeferred,
     InvalidURL,
+    LeaseOver,
     PolitenessError,
     SlotTimeout,
     StoreError,
 )
+from manners.politeness.budget import GrantedBudget
 
-FINISHED, INTERRUPTED = "finished", "interrupted"
-"""Why a crawl ended, unless a budget was exceeded: nothing is left to fetch; it was stopped."""
 RETRY_SECONDS = 1.0
 """Seconds after which a host is tried again whose slots are all in use, or could not be counted."""
-_SAVE_SECONDS, _SAVE_SECONDS_IDLE = 1.0, 10.0
-"""Seconds after which the running time is saved again, and while every host is waited for."""
+_IDLE_BEAT = 10.0
+"""Seconds between two beats while every host is waited for, where nobody else works on the crawl."""
+_HOSTS = 4
+"""Hosts that a worker owns at a time, for each connection: some of them have to wait."""
+_DISTANT, _FAR = 10.0, 60.0
+"""Seconds until a host may be asked after which it is handed back: if others are due, and if not."""
+_REST = 0.5
+"""Seconds after which a host that has nothing to do is handed back: pages may lead to it again."""
+_POLL = 0.5
+"""Seconds after which to look again for hosts, or for pages of the budget, that others gave back."""
+_LOW = 64
+"""Pages left of those granted from which on more are asked for."""
 _MAX_SLEEP = 3_600.0
 """Seconds after which to look again at the latest: the clock may have been set."""
 
@@ -113,27 +132,48 @@ class Stages:
 
 
 class CrawlRun:
-    """Drives a scheduler: leases URLs from the frontier, has them fetched, stores the results."""
+    """Drives a scheduler: takes hosts and their URLs, has them fetched, stores the results.
+
+        frontier --take_hosts--> owned --found--> scheduler --start--> worker
+            ^                      |                                     |
+            +-------release--------+   <------------finish---------------+
+
+    A host that is taken stays with this worker until it has nothing left to do, has to wait for
+    long, or the worker has more than its share of the hosts.
+    """
 
     def __init__(
         self,
         plan: CrawlPlan,
         state: CrawlState,
-        frontier: Frontier,
+        opened: Opened,
         client: AsyncClient,
         make_worker: Callable[[Add], Worker],
         *,
         results: Results,
         ending: Ending,
     ) -> None:
-        self._state, self._frontier, self._client = state, frontier, client
+        self._state, self._client = state, client
+        self._frontier: Frontier = opened.frontier
+        self._fleet: Fleet = opened.fleet
         self._results, self._ending, self._clock = results, ending, plan.clock
         self._worker, self._scheduler = make_worker(self.add), self._make_scheduler()
         self._stages = Stages(self._worker.stages(plan.starts))
         self._keeper = None if plan.keep is None else Keeper(plan.keep)
         self._tasks = TaskSet()
+        self._is_alone = opened.frontier.store.is_sqlite
+        self._share = _HOSTS * client.settings.connections
+        """Hosts that this worker owns, at most."""
         self._resume_times: dict[str, float] = {}
-        """Hosts that were asked in an earlier run, and when they may be asked again."""
+        """Hosts that somebody asked before, and when they may be asked again."""
+        self._resting: dict[str, float] = {}
+        """Hosts that are owned and have nothing to do, and since when."""
+        self._take_at = 0.0
+        """When to look for hosts to take."""
+        self._grant_at = 0.0
+        """When to ask for pages of the budget."""
+        self._is_taking = self._is_granting = self._is_concluding = False
+        self._conclude_at = 0.0
 
     # What a discovery does in its own way.
 
@@ -150,20 +190,21 @@ class CrawlRun:
 
     # The run.
 
-    async def run(self, plan: CrawlPlan) -> None:
+    async def run(self) -> None:
         """Crawl until nothing is left to fetch, or there is a reason to end."""
-        saving = asyncio.create_task(self._save_seconds())
+        beating = asyncio.create_task(self._beat())
         try:
-            if plan.is_resumed:
-                await self._resume()
             self._state.budget.run(self._clock())
+            await self._fleet.grant(self._state.budget)
             self._begin_stage()
             await self._ending.wait()
         except asyncio.CancelledError:
             self._ending.cancel()
+        except StoreError as error:
+            self._ending.fail(error)
         finally:
-            saving.cancel()
-            await asyncio.gather(saving, return_exceptions=True)
+            beating.cancel()
+            await asyncio.gather(beating, return_exceptions=True)
             await self._close()
         if self._ending.error is not None:
             raise self._ending.error
@@ -197,32 +238,45 @@ class CrawlRun:
                 views.append(HostView(queue.name, delay, until, queue.running, len(queue.items)))
         return sorted(views, key=lambda view: (-view.until, view.host))
 
-    # Beginning and ending.
+    # Living and ending.
 
-    async def _resume(self) -> None:
-        found = await self._frontier.hosts_with_work()
-        max_delay = self._client.settings.max_delay
-        self._resume_times = await asyncio.to_thread(
-            resume_times, self._client.evidence, self._frontier, found, max_delay, self._clock()
-        )
-        for host, at in found.items():
-            self._scheduler.found(host, at)
-
-    async def _save_seconds(self) -> None:
-        """Save how long the crawl has been running; end it when its time is up."""
-        saved_at = self._clock()
+    async def _beat(self) -> None:
+        """Tell the other workers that this one lives; end when the time of the crawl is up."""
+        beat_at = self._clock()
         while True:
-            await asyncio.sleep(_SAVE_SECONDS)
-            now = self._clock()
-            if self._state.budget.seconds_left(now) <= 0:
-                self.end(str(self._state.budget.exceeded(now)))
-            if not self._scheduler.is_busy and now - saved_at < _SAVE_SECONDS_IDLE:
+            await asyncio.sleep(self._fleet.interval)
+            now, budget = self._clock(), self._state.budget
+            if budget.seconds_left(now) <= 0:
+                self.end(str(budget.exceeded(now)))
+            is_idle = self._is_alone and not self._scheduler.is_busy
+            if is_idle and now - beat_at < _IDLE_BEAT:
                 continue
-            saved_at = now
+            beat_at = now
             try:
-                await self._frontier.end(None, self._state.seconds(now))
+                await self._apply_beat(await self._fleet.beat())
             except StoreError as error:
                 self._ending.fail(error)
+
+    async def _apply_beat(self, beat: Beat) -> None:
+        now, budget, connections = (
+            self._clock(),
+            self._state.budget,
+            self._client.settings.connections,
+        )
+        if isinstance(budget, GrantedBudget):
+            under_way = max(budget.own - beat.own["page", "attempts"], 0)
+            budget.set_used(beat.counted["page", "attempts"] + under_way, beat.seconds, now)
+        if beat.ended:
+            self.end(beat.ended)
+        if self._is_alone:
+            return
+        self._state.count(beat.counted)
+        share = math.ceil(beat.active / beat.living) if beat.living > 1 else beat.active
+        self._share = min(_HOSTS * connections, max(share, 1))
+        for name in beat.joined:
+            if self._worker.join(name):  # what was found of it meanwhile was blocked
+                self._apply(await self._frontier.readmit(name))
+        self._hand_back_distant(now)
 
     async def _close(self) -> None:
         state, ending = self._state, self._ending
@@ -234,11 +288,14 @@ class CrawlRun:
         await self._close_client()
         if isinstance(ending.error, StoreError):
             return
-        state.ended = ending.reason if ending.error is None else f"failed: {ending.error}"
-        await self._frontier.end(state.ended, state.seconds(self._clock()))
+        reason = ending.reason if ending.error is None else f"failed: {ending.error}"
+        is_final = ending.error is None and reason != INTERRUPTED
+        await self._release(list(self._frontier.owned))
+        state.ended = await self._fleet.leave(reason, is_final=is_final) or reason
         state.pages["queued"] += state.pages.pop("leased", 0)
-        if is_cut_short:  # a task may have been cancelled between writing and counting
-            state.count(await asyncio.to_thread(self._frontier.states))
+        if is_cut_short or not self._is_alone:
+            # A task may have been cancelled between writing and counting; others count, too.
+            state.count(await asyncio.to_thread(self._frontier.counted))
 
     # What to do next.
 
@@ -251,6 +308,7 @@ class CrawlRun:
         if self._ending.is_over:
             return
         now, at = self._clock(), None
+        self._ask_for_pages(now)
         if self._ending.may_start:
             start, fill, at = self._scheduler.next(
                 now, has_room=self._results.has_room, large_pages=self._worker.turns.waiting
@@ -259,26 +317,57 @@ class CrawlRun:
                 self._tasks.start(self._lease(batch))
             for request in start:
                 self._tasks.start(self._work(request))
-        self._tasks.call_later(None if at is None else min(at - now, _MAX_SLEEP), self.look)
+            at = _soonest(at, self._rest(now))
+            if self._results.has_room:
+                at = _soonest(at, self._take_more(now))
         if not self._scheduler.is_busy and not self._results.pending:
-            self._end_when_idle(now, at)
+            at = _soonest(at, self._end_when_idle(now))
+        self._tasks.call_later(None if at is None else min(at - now, _MAX_SLEEP), self.look)
 
-    def _end_when_idle(self, now: float, at: float | None) -> None:
-        """Nothing is under way: end, unless something may start later, and in time."""
-        ending, budget = self._ending, self._state.budget
-        if not ending.may_start:
-            ending.finish(ending.reason or str(ending.exceeded))
-        elif not self._scheduler.queues:
-            if self._stages.is_over:
-                ending.finish(FINISHED)
-            elif not self._stages.is_pending:
+    def _end_when_idle(self, now: float) -> float | None:
+        """Nothing is under way: end, unless something may start later; when to look again."""
+        ending = self._ending
+        if ending.reason:
+            ending.finish(ending.reason)
+        elif not self._stages.is_pending and not self._is_taking and not self._is_concluding:
+            if ending.may_start and self._scheduler.queues:
+                self._end_before_limit(now)
+                return None
+            if now < self._conclude_at:
+                return self._conclude_at
+            self._is_concluding = True
+            self._tasks.start(self._conclude())
+        return None
+
+    def _end_before_limit(self, now: float) -> None:
+        """End if no host may be asked again before the time limit."""
+        at, budget = self._scheduler.first_time(), self._state.budget
+        if at is not None and at - now > budget.seconds_left(now) and self._is_alone:
+            self._ending.finish("time limit: no host may be asked again before it")
+
+    async def _conclude(self) -> None:
+        """Ask whether anything is left, for anybody."""
+        try:
+            await self._release(list(self._frontier.owned - self._scheduler.queues.keys()))
+            budget, now = self._state.budget, self._clock()
+            await self._fleet.give_back(budget)
+            limit = self._ending.exceeded
+            found = await self._fleet.conclude(limit, budget.pages)
+            self._conclude_at, self._grant_at = self._clock() + _POLL, 0.0
+            if found.ended:
+                self._ending.finish(found.ended)
+            elif found.is_idle and not self._stages.is_over:
                 self._begin_stage()
-        elif at is not None:
-            exceeded = budget.exceeded(now)
-            if exceeded is not None:
-                ending.finish(str(exceeded))
-            elif at - now > budget.seconds_left(now):
-                ending.finish("time limit: no host may be asked again before it")
+            elif found.next_at is not None:
+                self._take_at = min(self._take_at, found.next_at)
+                is_late = found.next_at - now > budget.seconds_left(now)
+                if found.is_waiting and is_late:
+                    self._ending.finish("time limit: no host may be asked again before it")
+        except StoreError as error:
+            self._ending.fail(error)
+        finally:
+            self._is_concluding = False
+            self.look()
 
     def _begin_stage(self) -> None:
         self._stages.is_pending = True
@@ -292,7 +381,10 @@ class CrawlRun:
                 if self._worker.waits_for_stages or self._ending.reason:
                     break
                 self.look()
+            if self._stages.is_over:
+                await self._fleet.added()
             self._stages.is_pending = False
+            self._conclude_at = 0.0
             self.look()
         except Exception as error:
             self._ending.fail(error)
@@ -305,7 +397,144 @@ class CrawlRun:
     def _apply(self, change: Change) -> None:
         self._state.apply(change)
         for host in change.hosts:
-            self._scheduler.found(host)
+            self._found(host)
+        if change.has_new_hosts:
+            self._take_at = 0.0
+        if change.to_wake:
+            self._tasks.start(self._wake(change.to_wake))
+
+    def _found(self, host: str) -> None:
+        self._resting.pop(host, None)
+        self._scheduler.found(host)
+
+    async def _wake(self, hosts: Iterable[str]) -> None:
+        """Let hosts be taken by whoever comes first; when what they have is durable."""
+        try:
+            await self._frontier.wake(sorted(hosts))
+        except StoreError as error:
+            self._ending.fail(error)
+        self._take_at = 0.0
+        self.look()
+
+    # Hosts.
+
+    def _take_more(self, now: float) -> float | None:
+        """Take hosts, if this worker may have more; when to look again."""
+        wanted = self._share - len(self._frontier.owned)
+        if wanted <= 0 or self._is_taking:
+            return None
+        if now < self._take_at:
+            return self._take_at if self._take_at < math.inf else None
+        self._is_taking = True
+        self._tasks.start(self._take_hosts(wanted, now))
+        return None
+
+    async def _take_hosts(self, wanted: int, now: float) -> None:
+        try:
+            self._take_at = math.inf
+            taken, more_at = await self._frontier.take_hosts(wanted, now)
+            if more_at is not None:
+                self._take_at = min(self._take_at, more_at)
+            if not self._is_alone:  # others may hand some back at any time
+                self._take_at = min(max(self._take_at, now), self._clock() + _POLL)
+            unknown = [host for host in taken if host.delay is None and host.epoch > 1]
+            recorded = await self._recorded_delays(unknown) if unknown else {}
+            for host in taken:
+                at = max(host.not_before, now + recorded.get(host.name, -math.inf))
+                if at > now:
+                    self._resume_times[host.name] = at
+                self._found(host.name)
+        except StoreError as error:
+            self._ending.fail(error)
+        finally:
+            self._is_taking = False
+            self.look()
+
+    async def _recorded_delays(self, hosts: Sequence[OwnedHost]) -> dict[str, float]:
+        """The delays of hosts that were asked, by somebody who did not come to write that down."""
+        max_delay, evidence = self._client.settings.max_delay, self._client.evidence
+
+        def read() -> dict[str, float]:
+            return {host.name: recorded_delay(evidence, host.name, max_delay) for host in hosts}
+
+        return await asyncio.to_thread(read)
+
+    def _rest(self, now: float) -> float | None:
+        """Hand back hosts that have had nothing to do for a while; when to look again."""
+        scheduler, resting = self._scheduler, self._resting
+        for host in scheduler.idle:
+            if host not in scheduler.queues and host in self._frontier.owned:
+                resting.setdefault(host, now)
+        scheduler.idle.clear()
+        if not resting:
+            return None
+        tired = [host for host, since in resting.items() if now - since >= _REST]
+        if tired:
+            self._tasks.start(self._release_now(tired))
+        return min(resting.values()) + _REST if resting else None
+
+    def _hand_back_distant(self, now: float) -> None:
+        """Hand back hosts that are not asked for long; and some, if this worker has too many."""
+        scheduler, owned = self._scheduler, len(self._frontier.owned)
+        is_full = owned >= self._share
+        distant = scheduler.distant(now + (_DISTANT if is_full else _FAR))
+        surplus = owned - len(distant) - self._share - self._share // 8
+        if surplus > 0:
+            others = scheduler.distant(-math.inf)
+            distant += [host for host in others if host not in set(distant)][:surplus]
+        if distant:
+            self._tasks.start(self._release_now(distant))
+
+    async def _release_now(self, hosts: Sequence[str]) -> None:
+        try:
+            await self._release(hosts)
+        except StoreError as error:
+            self._ending.fail(error)
+        self.look()
+
+    async def _release(self, hosts: Iterable[str]) -> None:
+        """Hand hosts back, with what there is to know for whoever takes them next."""
+        returned = []
+        for host in hosts:
+            queue = self._scheduler.queues.get(host)
+            ready = None
+            if queue is not None:
+                ready = self._scheduler.time_of(host)
+                if not self._scheduler.drop(host):
+                    continue
+            self._resting.pop(host, None)
+            delay, at = self._client.pace_of(host)
+            not_before = max(at, self._resume_times.pop(host, 0.0))
+            returned.append(ReturnedHost(host, delay, not_before, ready))
+            self._take_at = min(self._take_at, math.inf if ready is None else ready)
+        if returned:
+            self._state.unlease(await self._frontier.release(returned))
+
+    # The budget.
+
+    def _ask_for_pages(self, now: float) -> None:
+        """Ask for more pages of the budget before those granted are used up."""
+        budget = self._state.budget
+        if not isinstance(budget, GrantedBudget):
+            return
+        is_low = budget.left_here < (1 if self._is_alone else _LOW)
+        if is_low and not self._is_granting and now >= self._grant_at and not self._ending.reason:
+            self._is_granting = True
+            self._tasks.start(self._grant(budget))
+
+    async def _grant(self, budget: GrantedBudget) -> None:
+        before = budget.granted
+        try:
+            await self._fleet.grant(budget)
+        except StoreError as error:
+            self._ending.fail(error)
+        finally:
+            self._is_granting = False
+            if budget.granted <= before:  # others have all that is left, so far
+                self._grant_at = math.inf if self._is_alone else self._clock() + _POLL
+            if self._ending.exceeded is not None:
+                self._ending.exceeded = budget.exceeded(self._clock())
+            self.look()
 
     # What is under way.
 
@@ -327,7 +556,7 @@ class CrawlRun:
             await self._fetch(request)
         except HostDeferred as error:
             self._scheduler.returned(request, error.until)
-        except (SlotTimeout, PolitenessError) as error:
+        except (SlotTimeout, PolitenessError, LeaseOver) as error:
             if self._state.obstacle is not type(error):
                 logs.warned(str(error))  # once, until something has been answered
                 self._state.obstacle = type(error)
@@ -371,6 +600,8 @@ class CrawlRun:
                 self.look()
                 await self._keeper.keep(page)
         self._apply(await self._frontier.finish(result))
+        if result.joined_host:
+            await self._fleet.join_host(result.joined_host)
         self._report(request, result)
         if page is not None:
             self._results.put(page)
@@ -382,3 +613,8 @@ class CrawlRun:
         if result.page_for_reader is not None:
             is_large = len(page.links) > MAX_LINKS or len(page.body) > MAX_BYTES
         self._scheduler.finished(request, answered=answered, is_large=is_large)
+
+
+def _soonest(*times: float | None) -> float | None:
+    """The first of some times; None are those that never come."""
+    return min((at for at in times if at is not None), default=None)

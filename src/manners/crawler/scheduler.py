@@ -161,6 +161,8 @@ class Scheduler(Generic[_Item]):
             kind: deque() for kind in (HostKind.NEW, HostKind.SILENT, HostKind.LARGE)
         }
         """Hosts that wait until there is a connection for their kind, first come, first served."""
+        self.idle: list[str] = []
+        """Hosts that have nothing to do any more; their owner empties it."""
         self._kinds: dict[str, HostKind] = {}
         """What is known of hosts that have nothing to do now: one that was silent is not new."""
 
@@ -223,6 +225,38 @@ class Scheduler(Generic[_Item]):
             if not_before is not None:
                 queue.not_before = not_before
             self._push(queue)
+
+    def drop(self, host: str) -> bool:
+        """Forget a host, and what was leased for it; False while something is under way there."""
+        queue = self.queues.get(host)
+        if queue is None or queue.running or queue.is_filling:
+            return False
+        queue.items, queue.more_at = (), None
+        queue.heap_time = None  # what the heap has of it is passed over
+        if queue.is_waiting:
+            self._lines[queue.kind].remove(queue)
+        del self.queues[host]
+        return True
+
+    def first_time(self) -> float | None:
+        """When the next host has something to do, whatever it is."""
+        return self._first_time()
+
+    def time_of(self, host: str) -> float:
+        """When a host has something to do; 0 is any time."""
+        queue = self.queues[host]
+        if queue.items or queue.heap_time is None:
+            return queue.not_before
+        return queue.heap_time
+
+    def distant(self, after: float) -> list[str]:
+        """Hosts that are not asked before a time, the furthest first; nothing is under way there."""
+        found = [
+            (queue.heap_time, queue.name)
+            for queue in self.queues.values()
+            if queue.heap_time is not None and queue.heap_time > after and not queue.running
+        ]
+        return [name for _, name in sorted(found, reverse=True)]
 
     # What to do.
 
@@ -328,6 +362,7 @@ class Scheduler(Generic[_Item]):
                     del self._kinds[next(iter(self._kinds))]
                 if queue.kind is not HostKind.NEW:
                     self._kinds[queue.name] = queue.kind
+                self.idle.append(queue.name)
             return
         if queue.heap_time is None or at < queue.heap_time:
             queue.heap_time = at

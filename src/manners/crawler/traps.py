@@ -4,13 +4,14 @@ An endless calendar, a link that appends to its own path, filters in any order: 
 its own, and each limit a setting.
 """
 
+import hashlib
 import re
 from collections import Counter
 from enum import StrEnum
 from itertools import groupby
 from typing import TYPE_CHECKING, Self
 
-from manners.urls import host, match_path
+from manners.urls import match_path
 
 if TYPE_CHECKING:
     from manners.settings import Settings
@@ -32,8 +33,6 @@ class Trap(StrEnum):
     """Too many URLs of one form on a host: /calendar/2024/01, /calendar/2024/02, …"""
 
 
-_TEMPLATES = 100_000
-"""Forms that are counted at most; URLs of further forms are no traps by their number."""
 _NUMBER = re.compile(r"(%[0-9A-Fa-f]{2})|[0-9]+")
 _LIKE_HEX = re.compile(r"[0-9A-Fa-f-]{16}").search
 _WORD = re.compile(r"(?<!%)(?<!%[0-9A-Fa-f])[0-9A-Za-z-]{16,}+")
@@ -41,17 +40,14 @@ _IS_HEX = re.compile(r"[0-9A-Fa-f]*+").fullmatch
 
 
 class Traps:
-    """Finds traps. Each URL is looked at once; of too many alike, the first ones pass.
+    """Finds traps by what a URL looks like; how many are alike, the frontier counts.
 
     >>> Traps().look("https://example.com/a/b/a/b/a")
     <Trap.REPEATED_SEGMENT: 'repeated-segment'>
     """
 
-    def __init__(
-        self, *, repeats: int = 3, length: int = 2_000, segments: int = 20, alike: int = 1_000
-    ) -> None:
-        self._repeats, self._length, self._segments, self._alike = repeats, length, segments, alike
-        self._seen: Counter[int] = Counter()
+    def __init__(self, *, repeats: int = 3, length: int = 2_000, segments: int = 20) -> None:
+        self._repeats, self._length, self._segments = repeats, length, segments
 
     @classmethod
     def by(cls, settings: "Settings") -> Self:
@@ -60,11 +56,10 @@ class Traps:
             repeats=settings.trap_repeats,
             length=settings.trap_length,
             segments=settings.trap_segments,
-            alike=settings.trap_alike,
         )
 
-    def look(self, url: str, *, counts: bool = True) -> Trap | None:
-        """Why a URL looks like a trap, or None; `counts=False` skips counting those alike."""
+    def look(self, url: str) -> Trap | None:
+        """Why a URL looks like a trap, or None."""
         if len(url.encode("utf-8", "surrogatepass")) > self._length:
             return Trap.TOO_LONG
         path = match_path(url)
@@ -75,14 +70,23 @@ class Traps:
         may_repeat = self._repeats < 2 or len(set(parts)) < len(parts)
         if parts and may_repeat and max(Counter(parts).values()) >= self._repeats:
             return Trap.REPEATED_SEGMENT
-        if not counts:
-            return None
-        key = hash((host(url), template(path)))  # a form can be as long as a URL
-        if key in self._seen or len(self._seen) < _TEMPLATES:
-            self._seen[key] += 1
-            if self._seen[key] > self._alike:
-                return Trap.TOO_MANY_ALIKE
         return None
+
+
+def form_of(url: str) -> int | None:
+    """What URLs that are alike have in common, as a number; None where no other can be alike.
+
+    >>> form_of("https://example.com/2024/01") == form_of("https://example.com/2025/12")
+    True
+    >>> form_of("https://example.com/about") is None
+    True
+    """
+    path = match_path(url)
+    form = template(path)
+    if form == path:
+        return None
+    digest = hashlib.blake2b(form.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
 
 
 def template(path: str) -> str:

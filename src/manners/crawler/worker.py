@@ -91,6 +91,13 @@ class Worker:
         """The URLs to begin with, stage by stage."""
         yield [start_url(url) for url in starts]
 
+    def join(self, name: str) -> bool:
+        """Let a host belong to the crawl; False where it did before."""
+        is_new = self._judge.join(name)
+        if is_new:
+            self._known.clear()  # its URLs were another host's
+        return is_new
+
     async def work(self, url: LeasedUrl) -> FetchResult:
         """Fetch a URL; what came of it, and where it leads to."""
         if url.kind == "sitemap":
@@ -232,10 +239,8 @@ class Worker:
         self, url: LeasedUrl, page: CrawledPage, target: FoundUrl, found: Sequence[FoundUrl] = ()
     ) -> FetchResult:
         joined = host(target.url) if target.source == "start" else ""
-        if not (joined and self._judge.join(joined)):
+        if not (joined and self.join(joined)):
             joined = ""
-        else:
-            self._known.clear()  # its URLs were another host's
         if self._client.budget is not None and url.kind == "page":
             self._client.budget.give_back()
         targets = [] if target.reason else [target.url]

@@ -167,13 +167,17 @@ class EvidenceStore(Store):
         """The strand that records are appended to."""
         return self._strand
 
-    def use_strand(self, strand: int) -> None:
-        """Append to a strand that belongs to this process alone.
+    def use_strand(self, strand: int, idle: float | None = None) -> None:
+        """Append to a strand that belongs to this process alone; or to that of everybody again.
 
         From now on, every write fails with `StrandClosed` when the strand was closed. A server that
-        is away is waited for: each write is made once, whenever the connection was lost.
+        is away is waited for: each write is made once, whenever the connection was lost. When this
+        process is stopped in the middle of a transaction, the server ends that after `idle`
+        seconds: until then, nobody can close the strand.
         """
         self._strand, self._batch = strand, 0
+        if idle is not None:
+            self.limit_idle(idle)
 
     async def append(self, draft: Draft) -> int:
         """Append a record to the chain; returns its number when it is durable."""
@@ -211,7 +215,11 @@ class EvidenceStore(Store):
         """The answers of the last transaction, if it was made."""
         with self.reading() as connection:
             last = connection.exec_driver_sql(self._sql.last_batch, (self._strand,)).scalar()
-        return self._answers if last == self._batch else None
+        if last != self._batch:
+            return None
+        self._snapshots.commit()
+        self._take_effect()
+        return self._answers
 
     def _write_once(self, batch: Sequence[tuple[Job, Any]]) -> Sequence[Any]:
         self._snapshots.begin()

@@ -60,3 +60,9 @@ def close_strand(connection: Connection, strand: int) -> bool:
     """
     is_open = (head.c.one == strand) & ~head.c.closed
     return bool(connection.execute(update(head).where(is_open).values(closed=True)).rowcount)
+
+
+def lock_strand(connection: Connection, strand: int) -> bool:
+    """Whether no transaction of its worker is under way; none begins until the end of this one."""
+    query = select(head.c.one).where(head.c.one == strand).with_for_update(skip_locked=True)
+    return connection.execute(query).first() is not None

@@ -90,3 +90,50 @@ class Budget:
 
 def _amount(number: float, what: str) -> str:
     return f"{number:.15g} {what}{'' if number == 1 else 's'}"
+
+
+class GrantedBudget(Budget):
+    """The budget of one worker of several: pages are granted to it a few at a time.
+
+    >>> budget = GrantedBudget(pages=100, minutes=None)
+    >>> budget.reserve(now=0.0)
+    Traceback (most recent call last):
+    manners.errors.BudgetExceeded: page limit reached: 100 pages
+    >>> budget.granted += 10
+    >>> budget.reserve(now=0.0)
+    >>> budget.left_here
+    9
+    """
+
+    granted = 0
+    """Pages that this worker may fetch, in all."""
+    own = 0
+    """Pages that it has fetched, or that are under way."""
+
+    @property
+    def left_here(self) -> int:
+        """Pages that it may still fetch, without asking."""
+        return self.granted - self.own
+
+    def reserve(self, now: float) -> None:
+        """Reserve a page, or raise `BudgetExceeded`."""
+        super().reserve(now)
+        self.own += 1
+
+    def give_back(self) -> None:
+        """Give back a page that was reserved and not fetched."""
+        super().give_back()
+        self.own -= 1
+
+    def exceeded(self, now: float) -> BudgetExceeded | None:
+        """The limit that is reached, if any; of pages, as long as no more are granted."""
+        if self.seconds_left(now) <= 0:
+            return BudgetExceeded("time", _amount(self.minutes or 0, "minute"))
+        if self.pages is not None and self.left_here <= 0:
+            return BudgetExceeded("page", _amount(self.pages, "page"))
+        return None
+
+    def set_used(self, pages: int, seconds: float, now: float) -> None:
+        """What all workers have used, as the store has it."""
+        self.pages_used = pages
+        self._minutes_before, self._seconds, self._seen = seconds / 60, 0.0, now

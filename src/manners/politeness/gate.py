@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 
 from manners import _forks
-from manners.errors import ClientClosed, HostDeferred, SlotTimeout
+from manners.errors import ClientClosed, HostDeferred, LeaseOver, SlotTimeout
 from manners.politeness.backends import Lease, NotBefore, PolitenessBackend
 from manners.politeness.schedule import Defer, Pace, grace, turn
 from manners.politeness.turns import Turn, give_turn, wait_for_turn
@@ -160,6 +160,7 @@ class Gate:
         self._fork = _forks.generation
         self._places = _Places(places)
         self._is_closed = False
+        self._may_send: Callable[[], bool] | None = None
         self._answer_time = 0.0
         """Seconds that the backend takes to answer, a moving average."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -217,8 +218,14 @@ class Gate:
             now = self._clock()
         raise ClientClosed
 
+    def fence(self, may_send: Callable[[], bool]) -> None:
+        """Let no request leave while `may_send` says no: it is asked right before each."""
+        self._may_send = may_send
+
     def is_late(self, lease: Lease) -> bool:
         """Whether other processes may assume that a request has left, although it has not."""
+        if self._may_send is not None and not self._may_send():
+            return True
         lane = self._lanes.get(lease.host)
         if lane is None:
             return False
@@ -227,6 +234,8 @@ class Gate:
 
     async def may_depart(self, lease: Lease) -> bool:
         """Whether a late request may leave now; otherwise it has to take another turn."""
+        if self._may_send is not None and not self._may_send():
+            raise LeaseOver
         lane = self._lanes.get(lease.host)
         if lane is None or lane.last.lease is not lease or await self._renew_start(lane, lease):
             return True

@@ -279,6 +279,8 @@ class Fields:
     ] = False
     server_timeout: Seconds = 30.0
     """Seconds to wait for PostgreSQL or Valkey to answer, or for a locked store."""
+    worker_lease: Seconds = 30.0
+    """Seconds after which a worker of a crawl that is not heard of is closed by another."""
 
     # Logs.
     log_level: Annotated[

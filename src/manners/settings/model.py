@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from manners import logs
 from manners._secrets import without_login, without_secrets
@@ -13,7 +13,7 @@ from manners._text import header_problem
 from manners.errors import InvalidURL, SettingsError
 from manners.exclusions import Exclusions, Overrides, refuse_useless
 from manners.identity import Identity, identity
-from manners.politeness.budget import Budget
+from manners.politeness.budget import Budget, GrantedBudget
 from manners.politeness.schedule import Pace
 from manners.retrieval import profiles
 from manners.retrieval.profiles import Profile
@@ -39,6 +39,9 @@ _OF_ONE_RUN = (
 """Settings of a run or a machine, which a resumed crawl does not inherit."""
 _ADDRESSES = ("proxy", "cache", "politeness", "store")
 """Settings that may hold a password."""
+
+
+_Budget = TypeVar("_Budget", bound=Budget)
 
 
 class _CheckedKeywords(type):
@@ -261,11 +264,14 @@ class Settings(Fields, metaclass=_CheckedKeywords):
     @property
     def budget(self) -> Budget:
         """The budget of a new crawl."""
-        return self.budget_after(0, 0.0)
+        return self._budget(Budget, 0, 0.0)
 
-    def budget_after(self, pages: int, minutes: float) -> Budget:
-        """The budget of a crawl that has used some of it before."""
-        return Budget(
+    def budget_after(self, pages: int, minutes: float) -> GrantedBudget:
+        """The budget of a crawl that has used some of it before; pages are granted by its store."""
+        return self._budget(GrantedBudget, pages, minutes)
+
+    def _budget(self, kind: type[_Budget], pages: int, minutes: float) -> _Budget:
+        return kind(
             self.max_pages,
             self.max_minutes,
             warn_at=self.budget_warning,

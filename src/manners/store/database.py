@@ -109,6 +109,8 @@ class Store:
             raise
         self._answers: Sequence[Any] = ()
         """Those of the last transaction that was to be committed."""
+        self._effects: list[Callable[[], None]] = []
+        self._when_lost: list[Callable[[], None]] = []
         self._writer: Writer[tuple[Job, Any]] = Writer(self._write, self.place, timeout)
 
     @property
@@ -146,6 +148,12 @@ class Store:
             with self._store_errors(is_commit=True):
                 connection.commit()
 
+    def limit_idle(self, seconds: float) -> None:
+        """Have the server end a transaction in which nothing comes for so long."""
+        if not self.is_sqlite:
+            self.engine.idle_seconds = seconds  # type: ignore[attr-defined]  # see `postgres`
+            self.engine.dispose()
+
     async def write(self, job: Job, item: Any) -> Any:
         """Have the writer write an item; returns the answer of `job` when it is durable.
 
@@ -174,6 +182,10 @@ class Store:
 
     def _write_once(self, batch: Sequence[tuple[Job, Any]]) -> Sequence[Any]:
         """Write a batch in one transaction, calling each job once with all its items."""
+        self._effects.clear()
+        for forget in self._when_lost:
+            forget()
+        self._when_lost.clear()
         positions: dict[Job, list[int]] = {}
         for position, (job, _) in enumerate(batch):
             positions.setdefault(job, []).append(position)
@@ -185,7 +197,23 @@ class Store:
                 for position, answer in zip(of_job, found, strict=True):
                     answers[position] = answer
             self._answers = answers
+        self._take_effect()
         return answers
+
+    def when_written(self, effect: Callable[[], None]) -> None:
+        """Have something done when the transaction is durable; for jobs, in the writer's thread."""
+        self._effects.append(effect)
+
+    def when_lost(self, forget: Callable[[], None]) -> None:
+        """Have something done if the transaction was not made."""
+        self._when_lost.append(forget)
+
+    def _take_effect(self) -> None:
+        """The transaction is durable."""
+        self._when_lost.clear()
+        for effect in self._effects:
+            effect()
+        self._effects.clear()
 
     def _begin(self, connection: Connection) -> None:
         """Called first in every transaction of the writer."""

@@ -39,7 +39,7 @@ def create_engine(url: sqlalchemy.URL, timeout: float) -> Engine:
     @event.listens_for(engine, "connect")
     def _(connection: Any, _: object) -> None:
         connection.autocommit = True
-        connection.execute(_session(timeout))
+        connection.execute(_session(timeout, getattr(engine, "idle_seconds", None)))
         connection.autocommit, connection.is_ready = False, True
 
     return engine
@@ -100,11 +100,11 @@ def _options(timeout: float) -> dict[str, str]:
     }
 
 
-def _session(timeout: float) -> str:
+def _session(timeout: float, idle_seconds: float | None = None) -> str:
     """The statements that set up a new session."""
     # Shorter than the limit here, so that the server can report the cause.
     lock, statement = max(1, int(timeout * 800)), max(1, int(timeout * 900))
-    idle = int(max(10.0, 2 * timeout) * 1000)
+    idle = int((max(10.0, 2 * timeout) if idle_seconds is None else idle_seconds) * 1000)
     return (
         # Every commit is on the disk when it returns, whatever the server's default is.
         "SET synchronous_commit TO on;"

@@ -1,5 +1,6 @@
 """The crawls of a store: begin one, find one, and what each was told to do."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,11 +16,25 @@ except ModuleNotFoundError as error:
 from manners.crawler.frontier.queries import Queries, insert_crawl
 from manners.crawler.frontier.tables import FIRST_VERSION, crawls, pages, urls
 from manners.crawler.frontier.values import clean
+from manners.crawler.reasons import NO_ROOM, NOT_NAMED, OTHER_HOST
 from manners.store.database import Store
 
 CRAWL, LIST, DISCOVERY = "crawl", "get", "discover"
 """The command that a crawl was begun by; `manners get` begins one for a list of URLs."""
 _IS_CRAWL = crawls.c.command == CRAWL
+
+
+_VERDICTS = ("excluded", "rule-matched", "stale-copy")
+_REASONS_BY_SETTING = {
+    "source": (NOT_NAMED,),
+    "same_domain": (OTHER_HOST,),
+    "max_discovered": (NO_ROOM,),
+    "max_sitemaps": (NO_ROOM,),
+    **dict.fromkeys(
+        ("agent", "dialect", "profile", "respect_robots", "hosts", "exclude", "include"), _VERDICTS
+    ),
+}
+"""Settings, and what is blocked for which reasons because of them."""
 
 
 class NoCrawl(StoreError):
@@ -43,6 +58,26 @@ def begin(
 
     number: int = store.write_blocking(job, None)
     return number
+
+
+def reopen(
+    queries: Queries, settings: Mapping[str, Any], max_depth: int | None, now: float
+) -> None:
+    """Queue what may be fetched now in a crawl that nobody works on; it runs from now on.
+
+    That is what could not be decided; what was too deep, if the limit has changed; and what was
+    blocked because of settings that have changed.
+    """
+    before, after = queries.settings(), json.loads(json.dumps(settings))
+    reasons = {"unreachable"}
+    for name, blocked_for in _REASONS_BY_SETTING.items():
+        if before.get(name) != after.get(name):
+            reasons.update(blocked_for)
+    queries.requeue(reasons, max_depth)
+    queries.resume(after)
+    queries.recount()
+    queries.add_queued_hosts(now)
+    queries.wake_all(now)
 
 
 def latest_list(store: Store, name: str) -> int:
@@ -104,6 +139,17 @@ def find(store: Store, number: int | None = None) -> int:
     return number
 
 
+def find_open(store: Store, number: int | None = None) -> int:
+    """The number of a crawl to work on: the last one that has not ended, by default."""
+    if number is not None:
+        return find(store, number)
+    check_version(store)
+    with store.reading() as connection:
+        is_open = crawls.c.ended.is_(None) & crawls.c.command.in_((CRAWL, LIST))
+        found = connection.execute(select(func.max(crawls.c.id)).where(is_open)).scalar()
+    return int(found) if found else find(store)
+
+
 def check_version(store: Store) -> None:
     """Raise `NoCrawl` where a store was made by a version that had no crawls."""
     if store.version < FIRST_VERSION:
@@ -124,10 +170,7 @@ def unfinished(store: Store) -> int:
         fetched = select(pages.c.digest).where(pages.c.crawl == number).limit(1)
         if not number or not connection.execute(fetched).first():
             return 0
-        ended = connection.execute(select(crawls.c.ended).where(crawls.c.id == number)).scalar()
-        # Only queued URLs have an index, and a crawl that has ended has no leased ones.
-        for state in ("queued", "leased") if ended is None else ("queued",):
-            waiting = (urls.c.crawl == number) & (urls.c.state == state)
-            if connection.execute(select(urls.c.digest).where(waiting).limit(1)).first():
-                return number
+        waiting = (urls.c.crawl == number) & (urls.c.state == "queued")
+        if connection.execute(select(urls.c.digest).where(waiting).limit(1)).first():
+            return number
     return 0

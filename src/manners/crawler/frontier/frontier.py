@@ -6,63 +6,104 @@
     blocked    may not be fetched; the reason says why
     kept       may be fetched, but this crawl only lists it: it is a discovery
 
-One process at a time works on a crawl.
+URLs are not leased. A worker takes a host, and its URLs are the worker's until it hands the host
+back: who asks a host, and how fast, is one process's business at any time.
+
+Several workers, each with a frontier of its own, may work on one crawl. Each transaction begins
+with the worker's strand of evidence, so a worker that was closed writes nothing. What two of them
+find at the same time is added once: URLs that are known are looked up first, new ones are added in
+one order, and known ones are changed only if nobody else has changed them since they were looked
+up. Otherwise the transaction is repeated. So its effects in memory wait until it is durable.
 """
 
-import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection
 
-from manners.crawler.frontier.queries import PAGE_COLUMNS, RETRY_COLUMNS, Queries, Row
+from manners.crawler.frontier.queries import (
+    NOBODY,
+    PAGE_COLUMNS,
+    RETRY_COLUMNS,
+    Queries,
+    Row,
+)
 from manners.crawler.frontier.room import Room
 from manners.crawler.frontier.values import (
     Change,
     FetchResult,
     FoundUrl,
+    Key,
     LeasedBatch,
     LeasedUrl,
+    ReturnedHost,
+    TakenHosts,
     clean,
-    digest_of,
+    pack,
+    place_of,
 )
 from manners.crawler.frontier.ways import (
+    ANY_NUMBER,
+    Alike,
     Judge,
     Limits,
     Ways,
     moved,
-    never_queued,
 )
-from manners.crawler.reasons import NO_ROOM, NOT_NAMED, OTHER_HOST
+from manners.crawler.reasons import NO_ROOM
 from manners.errors import StoreError
 from manners.store.database import Store
-from manners.urls import host
 
-_VERDICTS = ("excluded", "rule-matched", "stale-copy")
-_REASONS_BY_SETTING = {
-    "source": (NOT_NAMED,),
-    "same_domain": (OTHER_HOST,),
-    "max_discovered": (NO_ROOM,),
-    "max_sitemaps": (NO_ROOM,),
-    **dict.fromkeys(
-        ("agent", "dialect", "profile", "respect_robots", "hosts", "exclude", "include"), _VERDICTS
-    ),
-}
-"""Settings, and what is blocked for which reasons because of them."""
 _UNCHANGED = Change()
+_ROOM_NUMBERS = ("open", "refused", "dropped")
 _page_values, _retry_values = itemgetter(*PAGE_COLUMNS), itemgetter(*RETRY_COLUMNS)
 
 
+class StoreTime:
+    """The clock of a store, as a worker sees it: its own may be wrong.
+
+    A time goes a little up on its way to the store and back, by as much as is not known: so a host
+    is never asked too early by whoever takes it next.
+    """
+
+    def __init__(self) -> None:
+        self._up = self._down = 0.0
+
+    def set(self, at: float, asked: float, answered: float) -> None:
+        """Compare: the store said `at`, between these times of one's own clock."""
+        self._up, self._down = at - asked, at - answered
+
+    def to_store(self, at: float) -> float:
+        """A time of one's own clock, as the store has it."""
+        return at + self._up if at else at
+
+    def from_store(self, at: float) -> float:
+        """A time of the store, by one's own clock."""
+        return at - self._down if at else at
+
+
+class _Draft:
+    """What a transaction changes in memory, once it is durable."""
+
+    def __init__(self, frontier: "Frontier") -> None:
+        self.rooms = {kind: room.copy() for kind, room in frontier.rooms.items()}
+        self.sequence = frontier.sequence
+        self.taken: list[Key] = []
+        self.let_go: list[Key] = []
+        self.owned: set[str] = set()
+        self.returned: set[str] = set()
+
+
 class Frontier:
-    """The URLs of one crawl: `add`, `hosts_with_work`, `take`, `finish`, `end` and `resume`.
+    """The URLs of one crawl: `add`, `take_hosts`, `take`, `finish`, `release`, and `end`.
 
     number = crawls.begin(store, ["https://example.com/"], now=time.time())
     frontier = Frontier(store, number)
     await frontier.add([FoundUrl("https://example.com/", "start", "", 0)])
-    for name in await frontier.hosts_with_work():
-        for url in (await frontier.take(name, 10, time.time())).urls:
+    for host in await frontier.take_hosts(100, time.time()):
+        for url in (await frontier.take(host.name, 10, time.time())).urls:
             await frontier.finish(await worker.work(url))
     """
 
@@ -71,60 +112,65 @@ class Frontier:
         store: Store,
         crawl: int,
         *,
+        worker: int = NOBODY,
         limits: Limits | None = None,
         max_urls: int = 1_000_000,
         max_sitemaps: int = 500,
-        judge: Judge = lambda *_: ("", ""),
+        judge: Judge = lambda *_: ("", "", None),
+        alike: Alike = ANY_NUMBER,
+        clock: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        self.store, self.crawl = store, crawl
-        self._limits, self._judge = limits or Limits(), judge
-        self._rooms = {
+        self.store, self.crawl, self.worker = store, crawl, worker
+        self._limits, self._judge, self._alike = limits or Limits(), judge, alike
+        self.rooms = {
             "page": Room("page", max_urls, "max_discovered"),
             "sitemap": Room("sitemap", max_sitemaps, "max_sitemaps"),
         }
+        self.time, self._clock = StoreTime(), clock
+        self.owned: set[str] = set()
+        """The hosts that this worker may ask."""
         self._in_hand: dict[str, set[str]] = {}
         """The digests of URLs that are being fetched, by host."""
+        self._draft: _Draft | None = None
         with store.reading() as connection:
             queries = Queries(connection, crawl)
             if not queries.exists():
                 raise StoreError(store.place, f"there is no crawl {crawl} in it")
-            self._sequence = queries.sequence()
-            self._measure(queries)
+            self.sequence = queries.sequence()
+            self.measure(queries)
 
-    def _measure(self, queries: Queries) -> None:
-        """Count the URLs of each host."""
-        for room in self._rooms.values():
-            room.clear()
-        for kind, name, state, reason, number in queries.totals():
-            room = self._rooms[kind]
-            if state == "blocked" and reason == NO_ROOM:
-                room.dropped += number
-            elif state == "blocked" and never_queued(reason):
-                room.blocked += number
-            else:
-                room.by_host[name] += number
-                room.total += number
-                room.queued[name] += number if state == "queued" else 0
+    def measure(self, queries: Queries) -> None:
+        """Count what there is room for."""
+        counted = queries.counted()
+        for kind, room in self.rooms.items():
+            room.set(*(counted[kind, what] for what in _ROOM_NUMBERS))
+
+    def see(self, counted: "Counter[tuple[str, str]]") -> None:
+        """Take what others have added into account; in the writer's thread."""
+        for kind, room in self._begin().rooms.items():
+            numbers = tuple(counted[kind, what] for what in _ROOM_NUMBERS)
+            if numbers != room.numbers():
+                room.set(*numbers)
 
     @property
     def is_cut(self) -> bool:
         """Whether a URL was dropped because a limit was reached."""
-        return any(room.dropped for room in self._rooms.values())
+        return any(room.dropped for room in self.rooms.values())
 
     # The verbs.
 
     async def add(self, found: Sequence[FoundUrl]) -> Change:
         """Add URLs; of those that are known, what is better about this way to them."""
-        change: Change = await self.store.write(self._add, found)
+        change: Change = await self.store.write(self.adding, found)
         return change
 
-    async def hosts_with_work(self) -> dict[str, float]:
-        """The hosts with queued URLs, and when the first of each may be fetched."""
-        hosts: dict[str, float] = await self.store.write(self._hosts_with_work, None)
-        return hosts
+    async def take_hosts(self, most: int, now: float) -> TakenHosts:
+        """Own hosts whose time has come, the longest due first."""
+        taken: TakenHosts = await self.store.write(self._take_hosts, (most, now))
+        return taken
 
     async def take(self, name: str, limit: int, now: float) -> LeasedBatch:
-        """Lease the best URLs of a host: by priority, depth, and when they were found."""
+        """The best URLs of a host that is owned: by priority, depth, and when they were found."""
         batch: LeasedBatch = await self.store.write(self._take, (name, limit, now))
         return batch
 
@@ -135,244 +181,360 @@ class Frontier:
 
     async def give_up(self, url: LeasedUrl, state: str, reason: str) -> Change:
         """Write what becomes of a leased URL that was not requested."""
-        return await self._release(url, state, reason, 0.0)
+        change: Change = await self.store.write(self._settle, (url, state, reason, 0.0))
+        return change
 
     async def postpone(self, url: LeasedUrl, until: float) -> Change:
         """Queue a leased URL again, not to be fetched before a time; it was no attempt."""
-        return await self._release(url, "queued", "", until)
-
-    async def _release(self, url: LeasedUrl, state: str, reason: str, until: float) -> Change:
-        def job(connection: Connection, items: Sequence[LeasedUrl]) -> list[Change]:
-            row, digest = (
-                (state, reason, "", 0, None, url.attempts, until, None),
-                digest_of(url.url),
-            )
-            Queries(connection, self.crawl).finish([(row, digest)])
-            self._let_go(url, digest)
-            is_queued, pages = state == "queued", int(url.kind == "page")
-            self._rooms[url.kind].queued[url.host] += is_queued
-            hosts = frozenset([url.host] if is_queued else [])
-            return _first(Change(hosts, {"leased": -pages, state: pages}), len(items))
-
-        change: Change = await self.store.write(job, url)
+        change: Change = await self.store.write(self._settle, (url, "queued", "", until))
         return change
 
-    async def end(self, reason: str | None, seconds: float) -> None:
-        """Write why the crawl ended, or, with None, how long it has been running."""
+    async def release(self, hosts: Sequence[ReturnedHost]) -> int:
+        """Hand hosts back, and all that was leased of them; returns how many URLs that was."""
+        number: int = await self.store.write(self._release, hosts)
+        # Somebody may have added URLs while the hosts were owned: he left it to their owner.
+        idle = [host.name for host in hosts if host.ready is None]
+        if idle:
+            await self.store.write(self._wake_queued, idle)
+        return number
 
-        def job(connection: Connection, items: Sequence[None]) -> Sequence[None]:
-            Queries(connection, self.crawl).end(reason, seconds)
-            if reason is not None:
-                self._in_hand.clear()
-            return items
+    async def wake(self, names: Sequence[str]) -> None:
+        """Let hosts be taken that nobody owns: they have something queued now."""
+        await self.store.write(self._wake, names)
 
-        await self.store.write(job, None)
-
-    def resume(self, settings: Mapping[str, Any]) -> None:
-        """Queue what may be fetched now; and what an older version was fetching when it stopped.
-
-        That is what could not be decided; what was too deep, if the limit has changed; and what
-        was blocked because of settings that have changed.
-        """
-
-        def job(connection: Connection, items: Sequence[None]) -> Sequence[None]:
-            queries = Queries(connection, self.crawl)
-            before, now = queries.settings(), json.loads(json.dumps(settings))
-            reasons = {"unreachable"}
-            for name, blocked_for in _REASONS_BY_SETTING.items():
-                if before.get(name) != now.get(name):
-                    reasons.update(blocked_for)
-            queries.requeue(reasons, self._limits.max_depth)
-            queries.resume(now)
-            self._measure(queries)
-            return items
-
-        self.store.write_blocking(job, None)
+    async def readmit(self, name: str) -> Change:
+        """Queue what was blocked because its host did not belong to the crawl."""
+        change: Change = await self.store.write(self._readmit, name)
+        return change
 
     # What is known.
 
-    def states(self) -> "Counter[tuple[str, str]]":
-        """How many URLs there are, by kind and state."""
+    def _read(self, ask: Callable[[Queries], Any]) -> Any:
         with self.store.reading() as connection:
-            return Queries(connection, self.crawl).states()
+            return ask(Queries(connection, self.crawl))
 
-    def pages_used(self) -> int:
-        """How many requests for pages count for the budget."""
-        with self.store.reading() as connection:
-            return Queries(connection, self.crawl).pages_used()
+    def counted(self) -> "Counter[tuple[str, str]]":
+        """Every number of the crawl, by kind and what it counts."""
+        counted: Counter[tuple[str, str]] = self._read(Queries.counted)
+        return counted
 
     def seconds(self) -> float:
         """How long the crawl has been running, in all."""
-        with self.store.reading() as connection:
-            return Queries(connection, self.crawl).seconds()
-
-    def paces(self) -> dict[str, tuple[float, float]]:
-        """The delay of each host, and when it may be requested again."""
-        with self.store.reading() as connection:
-            return Queries(connection, self.crawl).paces()
+        return float(self._read(Queries.seconds))
 
     def starts(self, *, given: bool = False) -> Iterator[str]:
         """The URLs that the crawl started with; unless `given`, also where those redirect to."""
         with self.store.reading() as connection:
             yield from Queries(connection, self.crawl).starts(given=given)
 
-    def followed(self) -> Iterator[str]:
-        """The URLs of links that were queued once, whatever became of them."""
-        with self.store.reading() as connection:
-            yield from Queries(connection, self.crawl).followed()
-
     # In the writer's thread.
 
-    def _hosts_with_work(
-        self, connection: Connection, items: Sequence[None]
-    ) -> list[dict[str, float]]:
-        return [Queries(connection, self.crawl).hosts_with_work()] * len(items)
+    def _now(self) -> float:
+        """The time, by the clock of the store."""
+        return self.time.to_store(self._clock())
+
+    def _begin(self) -> _Draft:
+        """What the current transaction changes in memory."""
+        if self._draft is None:
+            draft = self._draft = _Draft(self)
+            self.store.when_written(lambda: self._apply(draft))
+            self.store.when_lost(self._forget)
+        return self._draft
+
+    def _forget(self) -> None:
+        self._draft = None
+
+    def _apply(self, draft: _Draft) -> None:
+        self._draft = None
+        self.rooms, self.sequence = draft.rooms, draft.sequence
+        self.owned = (self.owned | draft.owned) - draft.returned
+        for name, digest in draft.taken:
+            self._in_hand.setdefault(name, set()).add(digest)
+        for name, digest in draft.let_go:
+            in_hand = self._in_hand.get(name, set())
+            in_hand.discard(digest)
+            if not in_hand:
+                self._in_hand.pop(name, None)
+
+    def _take_hosts(
+        self, connection: Connection, items: Sequence[tuple[int, float]]
+    ) -> list[TakenHosts]:
+        queries, draft, answers = Queries(connection, self.crawl), self._begin(), []
+        for most, now in items:
+            hosts = [
+                host._replace(not_before=self.time.from_store(host.not_before))
+                for host in queries.take_hosts(self.worker, most, self.time.to_store(now))
+            ]
+            draft.owned.update(host.name for host in hosts)
+            next_at = queries.next_host() if len(hosts) < most else self.time.to_store(now)
+            at = None if next_at is None else self.time.from_store(next_at)
+            answers.append(TakenHosts(hosts, at))
+        return answers
+
+    def _readmit(self, connection: Connection, items: Sequence[str]) -> list[Change]:
+        queries = Queries(connection, self.crawl)
+        found = [FoundUrl(*values) for name in items for values in queries.outside(name)]
+        return self.adding(connection, [found]) + [_UNCHANGED] * (len(items) - 1)
+
+    def _release(
+        self, connection: Connection, items: Sequence[Sequence[ReturnedHost]]
+    ) -> list[int]:
+        to_store, draft, numbers = self.time.to_store, self._begin(), []
+        returned = [
+            host._replace(
+                not_before=to_store(host.not_before),
+                ready=None if host.ready is None else to_store(host.ready),
+            )
+            for hosts in items
+            for host in hosts
+        ]
+        Queries(connection, self.crawl).release_hosts(self.worker, returned)
+        for hosts in items:
+            names = [host.name for host in hosts]
+            keys = [(name, digest) for name in names for digest in self._in_hand.get(name, ())]
+            draft.returned.update(names)
+            draft.let_go += keys
+            numbers.append(len(keys))
+        return numbers
+
+    def _wake(self, connection: Connection, items: Sequence[Sequence[str]]) -> list[None]:
+        names = sorted({name for names in items for name in names})
+        Queries(connection, self.crawl).wake(names, self._now())
+        return [None] * len(items)
+
+    def _wake_queued(self, connection: Connection, items: Sequence[Sequence[str]]) -> list[None]:
+        names = sorted({name for names in items for name in names})
+        Queries(connection, self.crawl).wake_queued(names, self._now())
+        return [None] * len(items)
 
     def _take(
         self, connection: Connection, items: Sequence[tuple[str, int, float]]
     ) -> list[LeasedBatch]:
-        queries = Queries(connection, self.crawl)
+        queries, draft = Queries(connection, self.crawl), self._begin()
+        now = self.time.to_store(min(now for *_, now in items))
+        wanted = [(name, limit + len(self._in_hand.get(name, ()))) for name, limit, _ in items]
+        found: dict[str, list[tuple[str, LeasedUrl]]] = {name: [] for name, *_ in items}
+        for digest, url in queries.due(wanted, now):
+            if digest not in self._in_hand.get(url.host, ()):
+                found[url.host].append((digest, url))
+        short = [name for name, limit, _ in items if len(found[name]) < limit]
+        later = queries.later(short, now) if short else {}
         batches = []
-        for name, limit, now in items:
-            in_hand = self._in_hand.setdefault(name, set())
-            due = queries.due(name, limit + len(in_hand), now)
-            free = [(digest, url) for digest, url in due if digest not in in_hand][:limit]
+        for name, limit, asked in items:
+            free = found[name][:limit]
             for digest, url in free:
-                in_hand.add(digest)
-                self._rooms[url.kind].queued[url.host] -= 1
-            if not in_hand:
-                del self._in_hand[name]
-            more_at = queries.later(name, now) if len(free) < limit else now
+                draft.taken.append((name, digest))
+                draft.rooms[url.kind].queue(name, -1)
+            more_at: float | None = asked
+            if name in later:
+                at = later[name]
+                more_at = None if at is None else self.time.from_store(at)
             batches.append(LeasedBatch(tuple(url for _, url in free), more_at))
         return batches
 
-    def _let_go(self, url: LeasedUrl, digest: str) -> None:
-        """A URL was finished, one way or another."""
-        in_hand = self._in_hand.get(url.host, set())
-        in_hand.discard(digest)
-        if not in_hand:
-            self._in_hand.pop(url.host, None)
+    def _settle(
+        self, connection: Connection, items: Sequence[tuple[LeasedUrl, str, str, float]]
+    ) -> list[Change]:
+        queries, draft = Queries(connection, self.crawl), self._begin()
+        changes, counts = [], Counter[tuple[str, str]]()
+        for url, state, reason, until in items:
+            key, is_queued = place_of(url.url), state == "queued"
+            at = self.time.to_store(until)
+            queries.finish([((state, reason, "", 0, None, url.attempts, at, None), key)])
+            draft.let_go.append(key)
+            draft.rooms[url.kind].queue(url.host, is_queued)
+            counts[url.kind, "queued"] -= 1
+            counts[url.kind, state] += 1
+            pages = int(url.kind == "page")
+            hosts = frozenset([url.host] if is_queued else [])
+            changes.append(Change(hosts, {"leased": -pages, state: pages}))
+        queries.count(self.worker, counts)
+        return changes
 
-    def _add(self, connection: Connection, items: Sequence[Sequence[FoundUrl]]) -> list[Change]:
-        queries = Queries(connection, self.crawl)
-        ways = Ways(queries, self._limits, self._rooms, self._judge)
+    def adding(self, connection: Connection, items: Sequence[Sequence[FoundUrl]]) -> list[Change]:
+        """The job that adds URLs, for those who have no event loop."""
+        queries, draft = Queries(connection, self.crawl), self._begin()
+        ways = Ways(queries, self._limits, draft.rooms, self._judge, self._alike)
+        before = _numbers(draft.rooms)
         for found in items:
             ways.add(found)
-        return _first(self._write(queries, ways), len(items))
+        return _first(self._write(queries, ways, draft, before), len(items))
 
     def _finish(self, connection: Connection, items: Sequence[FetchResult]) -> list[Change]:
-        queries = Queries(connection, self.crawl)
-        ways = Ways(queries, self._limits, self._rooms, self._judge)
-        digests = [digest_of(item.url.url) for item in items]
-        self._write_results(queries, items, digests)
-        known = ways.load(digests)
-        shorter: list[str] = []
-        for item, digest in zip(items, digests, strict=True):
+        queries, draft = Queries(connection, self.crawl), self._begin()
+        ways = Ways(queries, self._limits, draft.rooms, self._judge, self._alike)
+        before = _numbers(draft.rooms)
+        keys = [place_of(item.url.url) for item in items]
+        # This locks the rows, and reads them as they are now: nobody finds a shorter way to one of
+        # them before all that it leads to is there as well.
+        self._write_results(queries, items, keys, ways)
+        known = ways.load(keys)
+        shorter: list[Key] = []
+        for item, key in zip(items, keys, strict=True):
             url, page, found = item.url, item.page, item.found
-            self._let_go(url, digest)
+            draft.let_go.append(key)
             ways.count(url.kind, "leased", page.state)
             if page.state == "queued":
                 ways.hosts.add(url.host)
-                self._rooms[url.kind].queued[url.host] += 1
-            row = known.get(digest)
+                draft.rooms[url.kind].queue(url.host, 1)
+            row = known.get(key)
             if row is not None and (row.depth, row.hops) != (url.depth, url.hops):
                 # A shorter way to it was found while it was being fetched.
-                shorter.append(digest)
+                shorter.append(key)
                 found = moved(found, row.depth - url.depth, row.hops - url.hops)
             ways.add(found)
             if item.joined_host:
                 ways.add([FoundUrl(*values) for values in queries.outside(item.joined_host)])
         ways.shorten(shorter)
-        return _first(self._write(queries, ways), len(items))
+        return _first(self._write(queries, ways, draft, before), len(items))
 
     def _write_results(
-        self, queries: Queries, items: Sequence[FetchResult], digests: Sequence[str]
+        self, queries: Queries, items: Sequence[FetchResult], keys: Sequence[Key], ways: Ways
     ) -> None:
-        finished: list[tuple[Row, str]] = []
+        finished: list[tuple[Row, Key]] = []
         pages, retries, paces = [], [], {}
-        for item, digest in zip(items, digests, strict=True):
-            page = item.page
+        for item, key in zip(items, keys, strict=True):
+            page, url = item.page, item.url
             finished.append(
                 (
                     (
-                        *(page.state, clean(page.reason), clean(page.rule), page.line),
-                        *(page.status, page.attempts, page.not_before, page.evidence_id),
+                        *(page.state, clean(page.reason), clean(page.rule), page.line, page.status),
+                        *(page.attempts, self.time.to_store(page.not_before), page.evidence_id),
                     ),
-                    digest,
+                    key,
                 )
             )
+            ways.counts[url.kind, "attempts"] += page.attempts - url.attempts
             if page.was_allowed:
                 row = page.to_row()
+                ways.counts[url.kind, "bytes"] += row["bytes"]
                 if page.state == "queued":
-                    retries.append((digest, *map(clean, _retry_values(row))))
+                    retries.append((*key, *map(clean, _retry_values(row))))
                 else:
-                    pages.append((digest, *map(clean, _page_values(row)), self._targets(item)))
+                    pages.append((*key, *map(clean, _page_values(row)), self._targets(item)))
             if item.pace is not None:
-                paces[item.url.host] = (item.url.host, *item.pace)
-        queries.finish(finished)
+                delay, at = item.pace
+                paces[url.host] = (url.host, delay, self.time.to_store(at))
+        queries.finish(sorted(finished, key=itemgetter(1)))
         queries.keep_pages(pages)
         queries.keep_retries(retries)
         queries.keep_paces(paces.values())
 
     def _targets(self, item: FetchResult) -> bytes | None:
-        """The digests of what a page leads to; they are needed where depth is limited."""
+        """What a page leads to; it is needed where depth is limited."""
         if self._limits.max_depth is None:
             return None
-        return bytes.fromhex("".join(digest_of(clean(target)) for target in item.targets))
+        return pack(map(place_of, item.targets))
 
-    def _write(self, queries: Queries, ways: Ways) -> Change:
+    def _write(
+        self, queries: Queries, ways: Ways, draft: _Draft, before: Mapping[tuple[str, str], int]
+    ) -> Change:
         """Write what is new or better, and drop what there is no room for."""
-        new: list[Row] = []
-        settled: list[tuple[Row, str]] = []
-        shortened: list[tuple[Row, str]] = []
-        before = self._sequence
-        for digest, url in ways.urls.items():
+        new, newer = self._new_rows(ways, draft)
+        queries.insert(new)
+        settled: list[tuple[Row, Key, Row]] = []
+        shortened: list[tuple[Row, Key, Row]] = []
+        for key, url in sorted(ways.urls.items(), key=itemgetter(0)):
             found, distance = url.found, (url.depth, url.hops, url.priority)
-            if url.is_new and found is not None:
-                self._sequence += 1
-                name = host(found.url)
-                if url.kind == "page":
-                    ways.states[url.state] += 1
-                if url.state == "queued":
-                    ways.hosts.add(name)
-                new.append(
-                    (
-                        *(digest, clean(found.url), name, found.source, clean(found.found_in)),
-                        *(url.depth, url.priority, clean(found.lastmod), url.reason),
-                        *(clean(url.rule), url.line, url.kind, url.state, url.hops),
-                        self._sequence,
-                    )
-                )
-            elif found is not None:
+            if url.is_new:
+                continue
+            if found is not None:
                 state = (url.state, url.reason, clean(url.rule), url.line)
                 row = (*distance, *state, found.source, clean(found.found_in))
-                settled.append((row, digest))
+                settled.append((row, key, url.before))
             elif url.is_changed:
-                shortened.append(((*distance, url.state), digest))
-        queries.insert(new)
+                shortened.append(((*distance, url.state), key, url.before))
         queries.settle(settled)
         queries.shorten(shortened)
-        for room in self._rooms.values():
-            for name, number in room.excess():
-                self._drop(queries, ways, room, name, number, before)
-        return Change(frozenset(ways.hosts), ways.states, ways.is_cut)
+        for room in draft.rooms.values():
+            self._make_room(queries, ways, room, newer)
+        foreign = ways.hosts - self.owned
+        added = queries.add_hosts(sorted(foreign), self._now()) if foreign else set()
+        self._count(queries, ways, draft, before)
+        states: Counter[str] = Counter()
+        for (kind, what), number in ways.counts.items():
+            if kind == "page" and what not in ("attempts", "bytes"):
+                states[what] += number
+        hosts = frozenset(ways.hosts & self.owned)
+        return Change(hosts, states, ways.is_cut, frozenset(foreign - added), bool(added))
+
+    def _new_rows(self, ways: Ways, draft: _Draft) -> tuple[list[Row], set[Key]]:
+        """The rows of new URLs, and their keys."""
+        rows: list[Row] = []
+        # Later is more, whoever finds it, as far as clocks agree.
+        draft.sequence = max(draft.sequence, int(self._now() * 1_000) << 16)
+        for key, url in ways.urls.items():
+            found = url.found
+            if not url.is_new or found is None:
+                continue
+            draft.sequence += 1
+            ways.counts[url.kind, url.state] += 1
+            if url.state == "queued":
+                ways.hosts.add(key[0])
+            rows.append(
+                (
+                    *(*key, clean(found.url), found.source, clean(found.found_in)),
+                    *(url.depth, url.priority, clean(found.lastmod), url.reason),
+                    *(clean(url.rule), url.line, url.kind, url.state, url.hops),
+                    draft.sequence,
+                )
+            )
+        return rows, {(row[0], row[1]) for row in rows}
+
+    def _count(
+        self,
+        queries: Queries,
+        ways: Ways,
+        draft: _Draft,
+        before: Mapping[tuple[str, str], int],
+    ) -> None:
+        """Write by how many the numbers of the crawl change."""
+        counts = Counter(ways.counts)
+        for kind in draft.rooms:
+            counts[kind, "queued"] += counts.pop((kind, "leased"), 0)
+        for key, number in _numbers(draft.rooms).items():
+            counts[key] += number - before[key]
+        queries.count(self.worker, counts)
+
+    def _make_room(self, queries: Queries, ways: Ways, room: Room, newer: set[Key]) -> None:
+        """Drop the worst URLs of the hosts with most, if there are too many."""
+        if not room.is_over:
+            return
+        if room.by_host is None:
+            room.load(queries.hosts_of_room(room.kind, self.worker))
+            for name, in_hand in self._in_hand.items():
+                room.queue(name, -len(in_hand))
+        losses = dict(room.excess())
+        free = queries.lock_hosts(sorted(losses), self.worker) if losses else set()
+        for name, number in losses.items():
+            if name in free:
+                self._drop(queries, ways, room, name, number, newer)
+            else:  # somebody took it just now
+                room.total += number
 
     def _drop(
-        self, queries: Queries, ways: Ways, room: Room, name: str, number: int, before: int
+        self, queries: Queries, ways: Ways, room: Room, name: str, number: int, newer: set[Key]
     ) -> None:
         """Drop the worst URLs of a host: new ones are forgotten, others blocked."""
         in_hand = self._in_hand.get(name, ())
-        rows = queries.worst(name, room.kind, number + len(in_hand))
-        rows = [row for row in rows if row[0] not in in_hand][:number]
-        old = [digest for digest, sequence in rows if sequence <= before]
-        queries.delete([digest for digest, sequence in rows if sequence > before])
+        worst = queries.worst(name, room.kind, number + len(in_hand))
+        keys = [(name, digest) for digest, _ in worst if digest not in in_hand][:number]
+        old = [key for key in keys if key not in newer]
+        queries.delete([key for key in keys if key in newer])
         queries.drop(old, NO_ROOM, room.setting)
         room.dropped += len(old)
         ways.is_cut = True
-        if room.kind == "page":
-            ways.states["queued"] -= len(rows)
-            if old:
-                ways.states["blocked"] += len(old)
+        ways.counts[room.kind, "queued"] -= len(keys)
+        ways.counts[room.kind, "blocked"] += len(old)
+
+
+def _numbers(rooms: Mapping[str, Room]) -> dict[tuple[str, str], int]:
+    """The numbers of rooms, by kind and what they count."""
+    return {
+        (kind, what): number
+        for kind, room in rooms.items()
+        for what, number in zip(_ROOM_NUMBERS, room.numbers(), strict=True)
+    }
 
 
 def _first(change: Change, number: int) -> list[Change]:

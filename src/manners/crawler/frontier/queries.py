@@ -9,12 +9,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, case, func, insert, select, update
+from sqlalchemy import Connection, case, func, insert, literal, select, update
 
-from manners.crawler.frontier.tables import crawls, hosts, urls
-from manners.crawler.frontier.values import LeasedUrl
+from manners.crawler.frontier.tables import counts, crawls, hosts, urls
+from manners.crawler.frontier.values import Key, LeasedUrl, OwnedHost, ReturnedHost
 from manners.crawler.frontier.ways import RANKS, KnownUrl
-from manners.crawler.reasons import DEPTH, OTHER_HOST, TRAP
+from manners.crawler.reasons import DEPTH, NO_ROOM, OTHER_HOST, TRAP
+from manners.errors import StoreConflict
 from manners.settings.names import current_names
 
 PAGE_COLUMNS = (
@@ -25,9 +26,13 @@ PAGE_COLUMNS = (
 RETRY_COLUMNS = ("status", "cause", "bytes", "started", "waited", "seconds", "delay")
 """What is kept of an answer after which a URL is tried again."""
 _URL_COLUMNS = (
-    *("crawl", "digest", "url", "host", "source", "found_in", "depth", "priority", "lastmod"),
+    *("crawl", "host", "digest", "url", "source", "found_in", "depth", "priority", "lastmod"),
     *("reason", "rule", "line", "kind", "state", "hops", "seq"),
 )
+NOBODY = 0
+"""The number of no worker."""
+_COUNTED_AGAIN = ("queued", "done", "failed", "blocked", "kept", "open", "refused", "dropped")
+"""The numbers that follow from the URLs; others, such as attempts, cannot be counted again."""
 _SITEMAPS = 1.5
 """Sitemaps have a priority above this; pages have 1 at most."""
 _AT_A_TIME = 1_000
@@ -37,42 +42,148 @@ _BEST_FIRST = (urls.c.priority.desc(), urls.c.seq)
 Row = tuple[Any, ...]
 
 
+_KEY = "crawl = ? AND host = ? AND digest = ?"
+_UNCHANGED = "depth = ? AND hops = ? AND priority = ? AND state = ? AND reason = ?"
+
+
 def _statements(is_sqlite: bool) -> dict[str, str]:
     mark = "?" if is_sqlite else "%s"
-    among = "IN (SELECT value FROM json_each(?))" if is_sqlite else "= ANY(%s)"
-    page_columns = ("crawl", "digest", *PAGE_COLUMNS, "targets")
-    retry_columns = ("crawl", "digest", *RETRY_COLUMNS)
-    updates = ", ".join(f"{name} = excluded.{name}" for name in page_columns[2:])
+    page_columns = ("crawl", "host", "digest", *PAGE_COLUMNS, "targets")
+    retry_columns = ("crawl", "host", "digest", *RETRY_COLUMNS)
+    updates = ", ".join(f"{name} = excluded.{name}" for name in page_columns[3:])
+    leased = ", ".join(LeasedUrl._fields)
     texts = {
-        "insert": f"INSERT INTO urls {_values(_URL_COLUMNS)}",
-        "known": "SELECT digest, depth, hops, state, reason, kind, priority FROM urls"
-        " WHERE crawl = ? AND digest {among}",
-        "targets": "SELECT digest, targets, location FROM pages WHERE crawl = ? AND digest {among}",
         "settle": "UPDATE urls SET depth = ?, hops = ?, priority = ?, state = ?, reason = ?,"
-        " rule = ?, line = ?, source = ?, found_in = ? WHERE crawl = ? AND digest = ?",
+        f" rule = ?, line = ?, source = ?, found_in = ? WHERE {_KEY} AND {_UNCHANGED}",
         "shorten": "UPDATE urls SET depth = ?, hops = ?, priority = ?, state = ?"
-        " WHERE crawl = ? AND digest = ?",
+        f" WHERE {_KEY} AND {_UNCHANGED}",
         "finish": "UPDATE urls SET state = ?, reason = ?, rule = ?, line = ?, status = ?,"
-        " attempts = ?, not_before = ?, evidence = ? WHERE crawl = ? AND digest = ?",
+        f" attempts = ?, not_before = ?, evidence = ? WHERE {_KEY}",
         "page": f"INSERT INTO pages {_values(page_columns)}"
-        f" ON CONFLICT (crawl, digest) DO UPDATE SET {updates}",
+        f" ON CONFLICT (crawl, host, digest) DO UPDATE SET {updates}",
         "retry": f"INSERT INTO retries {_values(retry_columns)}",
-        "pace": f"INSERT INTO hosts {_values(('crawl', 'host', 'delay', 'not_before'))}"
-        " ON CONFLICT (crawl, host)"
-        " DO UPDATE SET delay = excluded.delay, not_before = excluded.not_before",
-        "due": f"SELECT {', '.join(LeasedUrl._fields)}, digest FROM urls"  # noqa: S608
+        "pace": "UPDATE hosts SET delay = ?, not_before = ? WHERE crawl = ? AND host = ?",
+        "count": f"INSERT INTO counts {_values(('crawl', 'worker', 'kind', 'what', 'number'))}"
+        " ON CONFLICT (crawl, worker, kind, what)"
+        " DO UPDATE SET number = counts.number + excluded.number",
+        # The order of leasing, from its end.
+        "worst": "SELECT digest, seq FROM urls WHERE crawl = ? AND host = ? AND state = 'queued'"
+        " AND kind = ? AND priority >= ? ORDER BY priority, depth DESC, seq DESC LIMIT ?",
+        "release": "UPDATE hosts SET owner = NULL, delay = ?, not_before = ?, ready = ?"
+        " WHERE crawl = ? AND host = ? AND owner = ?",
+        **(_sqlite_texts(leased) if is_sqlite else _postgres_texts(leased)),
+    }
+    return {name: text.replace("?", mark) for name, text in texts.items()}
+
+
+def _sqlite_texts(leased: str) -> dict[str, str]:
+    """Statements for many rows, which come as JSON."""
+    keys = "json_each(?) AS k CROSS JOIN {0} ON {0}.crawl = ?"
+    keys += " AND {0}.host = json_extract(k.value, '$[0]') AND {0}.digest = json_extract(k.value, '$[1]')"
+    given = "host IN (SELECT value FROM json_each(?))"
+    is_queued = (
+        "EXISTS (SELECT 1 FROM urls"
+        " WHERE urls.crawl = hosts.crawl AND urls.host = hosts.host AND urls.state = 'queued')"
+    )
+    return {
+        "known": "SELECT urls.host, digest, depth, hops, state, reason, kind, priority"
+        f" FROM {keys.format('urls')}",
+        "targets": f"SELECT pages.host, digest, targets, location FROM {keys.format('pages')}",
+        "delete": "DELETE FROM urls WHERE crawl = ? AND (host, digest) IN"
+        " (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))",
+        "drop": "UPDATE urls SET state = 'blocked', reason = ?, rule = ?, line = 0"
+        " WHERE crawl = ? AND (host, digest) IN"
+        " (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))",
+        "insert": f"INSERT INTO urls {_values(_URL_COLUMNS)}",
+        "forms": "INSERT INTO forms (crawl, host, form, number)"
+        " SELECT ?, json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') FROM json_each(?) WHERE true"
+        " ON CONFLICT (crawl, host, form) DO UPDATE SET number = forms.number + excluded.number"
+        " RETURNING host, form, number",
+        "due": f"SELECT {leased}, digest FROM urls"
         " WHERE crawl = ? AND host = ? AND state = 'queued' AND not_before <= ?"
         " ORDER BY priority DESC, depth, seq LIMIT ?",
         "later": "SELECT min(not_before) FROM urls"
         " WHERE crawl = ? AND host = ? AND state = 'queued' AND not_before > ?",
-        # The order of leasing, from its end.
-        "worst": "SELECT digest, seq FROM urls WHERE crawl = ? AND host = ? AND state = 'queued'"
-        " AND kind = ? AND priority >= ? ORDER BY priority, depth DESC, seq DESC LIMIT ?",
-        "delete": "DELETE FROM urls WHERE crawl = ? AND digest {among}",
-        "drop": "UPDATE urls SET state = 'blocked', reason = ?, rule = ?, line = 0"
-        " WHERE crawl = ? AND digest {among}",
+        "new_hosts": "INSERT INTO hosts (crawl, host, ready) SELECT ?, value, ? FROM json_each(?)"
+        " WHERE true ON CONFLICT (crawl, host) DO NOTHING RETURNING host",
+        "wake": f"UPDATE hosts SET ready = ? WHERE crawl = ? AND {given}"
+        " AND owner IS NULL AND ready IS NULL",
+        "wake_queued": f"UPDATE hosts SET ready = ? WHERE crawl = ? AND {given}"
+        f" AND owner IS NULL AND ready IS NULL AND {is_queued}",
+        "wake_all": "UPDATE hosts SET ready = ? WHERE crawl = ?"
+        f" AND owner IS NULL AND ready IS NULL AND {is_queued}",
+        "take_hosts": "UPDATE hosts SET owner = ?, epoch = epoch + 1 WHERE crawl = ? AND host IN"
+        " (SELECT host FROM hosts WHERE crawl = ? AND owner IS NULL AND ready <= ?"
+        " ORDER BY ready, host LIMIT ?) RETURNING host, epoch, delay, not_before",
+        "lock_hosts": f"SELECT host FROM hosts WHERE crawl = ? AND {given}"
+        " AND (owner IS NULL OR owner = ?)",
     }
-    return {name: text.replace("{among}", among).replace("?", mark) for name, text in texts.items()}
+
+
+def _postgres_texts(leased: str) -> dict[str, str]:
+    """Statements for many rows, which come as arrays or as JSON."""
+    keys = (
+        "unnest(?::text[], ?::text[]) AS k(h, d)"
+        " JOIN {0} ON {0}.crawl = ? AND {0}.host = k.h AND {0}.digest = k.d"
+    )
+    given = "host = ANY(?)"
+    columns = ", ".join(_URL_COLUMNS)
+    is_queued = (
+        "EXISTS (SELECT 1 FROM urls"
+        " WHERE urls.crawl = hosts.crawl AND urls.host = hosts.host AND urls.state = 'queued')"
+    )
+    return {
+        "known": "SELECT urls.host, digest, depth, hops, state, reason, kind, priority"
+        f" FROM {keys.format('urls')}",
+        "targets": f"SELECT pages.host, digest, targets, location FROM {keys.format('pages')}",
+        "delete": "DELETE FROM urls WHERE crawl = ? AND (host, digest) IN"
+        " (SELECT * FROM unnest(?::text[], ?::text[]))",
+        "drop": "UPDATE urls SET state = 'blocked', reason = ?, rule = ?, line = 0"
+        " WHERE crawl = ? AND (host, digest) IN (SELECT * FROM unnest(?::text[], ?::text[]))",
+        # Another worker may be adding the same URL just now: then this waits for it.
+        "insert": f"INSERT INTO urls ({columns}) SELECT {columns}"
+        " FROM jsonb_to_recordset(?::jsonb) AS new(crawl bigint, host text, digest text, url text,"
+        " source text, found_in text, depth int, priority float8, lastmod text, reason text,"
+        " rule text, line int, kind text, state text, hops int, seq bigint)"
+        " ON CONFLICT DO NOTHING RETURNING host, digest",
+        # In one order for all workers: no two wait for each other.
+        "forms": "INSERT INTO forms (crawl, host, form, number)"
+        " SELECT ?, * FROM unnest(?::text[], ?::bigint[], ?::int[]) ORDER BY 2, 3"
+        " ON CONFLICT (crawl, host, form) DO UPDATE SET number = forms.number + excluded.number"
+        " RETURNING host, form, number",
+        "due": f"SELECT {', '.join(f'found.{name}' for name in LeasedUrl._fields)}, found.digest"
+        " FROM unnest(?::text[], ?::int[]) AS k(h, most) CROSS JOIN LATERAL"
+        f" (SELECT {leased}, digest FROM urls WHERE crawl = ? AND urls.host = k.h"
+        " AND state = 'queued' AND not_before <= ?"
+        " ORDER BY priority DESC, depth, seq LIMIT k.most) AS found",
+        "later": "SELECT k.h, (SELECT min(not_before) FROM urls WHERE crawl = ? AND urls.host = k.h"
+        " AND state = 'queued' AND not_before > ?) FROM unnest(?::text[]) AS k(h)",
+        # Those that are there are looked for first: ON CONFLICT alone would wait for an owner who
+        # is writing to his host just now.
+        "new_hosts": "INSERT INTO hosts (crawl, host, ready) SELECT ?, name, ?"
+        " FROM unnest(?::text[]) AS new(name)"
+        " WHERE NOT EXISTS (SELECT 1 FROM hosts WHERE crawl = ? AND host = name)"
+        " ORDER BY name ON CONFLICT (crawl, host) DO NOTHING RETURNING host",
+        "wake": _woken(given),
+        "wake_queued": _woken(f"{given} AND {is_queued}"),
+        "wake_all": _woken(is_queued),
+        "take_hosts": "WITH due AS (SELECT host FROM hosts WHERE crawl = ? AND owner IS NULL"
+        " AND ready <= ? ORDER BY ready LIMIT ? FOR UPDATE SKIP LOCKED)"
+        " UPDATE hosts SET owner = ?, epoch = epoch + 1 FROM due"
+        " WHERE hosts.crawl = ? AND hosts.host = due.host"
+        " RETURNING hosts.host, epoch, delay, not_before",
+        "lock_hosts": f"SELECT host FROM hosts WHERE crawl = ? AND {given}"
+        " AND (owner IS NULL OR owner = ?) ORDER BY host FOR UPDATE",
+    }
+
+
+def _woken(condition: str) -> str:
+    """Wakes hosts in one order for all workers, so that no two wait for each other."""
+    return (
+        "UPDATE hosts SET ready = ? FROM (SELECT crawl, host FROM hosts WHERE crawl = ?"  # noqa: S608
+        f" AND {condition} AND owner IS NULL AND ready IS NULL ORDER BY host FOR UPDATE) AS idle"
+        " WHERE hosts.crawl = idle.crawl AND hosts.host = idle.host"
+    )
 
 
 def _values(columns: Sequence[str]) -> str:
@@ -105,28 +216,46 @@ class Queries:
     def _run(self, name: str, values: Any) -> Any:
         return self._connection.exec_driver_sql(self._sql[name], values)
 
-    def _among(self, digests: Sequence[str]) -> Any:
-        return json.dumps(digests) if self._is_sqlite else list(digests)
+    def _keys(self, keys: Sequence[Key]) -> tuple[Any, ...]:
+        """Hosts and digests as a statement takes them."""
+        if self._is_sqlite:
+            return (json.dumps(keys),)
+        return [name for name, _ in keys], [digest for _, digest in keys]
+
+    def _names(self, names: Iterable[str]) -> Any:
+        """Hosts as a statement takes them."""
+        return json.dumps(list(names)) if self._is_sqlite else list(names)
 
     # URLs that were found.
 
-    def known(self, digests: Sequence[str]) -> Iterator[tuple[str, KnownUrl]]:
+    def known(self, keys: Sequence[Key]) -> Iterator[tuple[Key, KnownUrl]]:
         """Those of some URLs that are known."""
-        for digest, *values in self._run("known", (self._crawl, self._among(digests))):
-            yield digest, KnownUrl(*values)
+        for name, digest, *values in self._run("known", (*self._keys(keys), self._crawl)):
+            yield (name, digest), KnownUrl(*values)
 
-    def targets(self, digests: Sequence[str]) -> Sequence[tuple[str, bytes | None, str]]:
-        """Fetched pages: the digest of each, the digests it leads to, where it redirects to."""
-        rows: Sequence[tuple[str, bytes | None, str]] = self._run(
-            "targets", (self._crawl, self._among(digests))
-        ).all()
-        return rows
+    def targets(self, keys: Sequence[Key]) -> Iterable[tuple[Key, bytes | None, str]]:
+        """Fetched pages: the key of each, what it leads to, where it redirects to."""
+        rows = self._run("targets", (*self._keys(keys), self._crawl)).all()
+        return [((name, digest), packed, location) for name, digest, packed, location in rows]
 
-    def origin(self, digest: str) -> tuple[str, str, str]:
+    def origin(self, key: Key) -> tuple[str, str, str]:
         """A URL, its source, and what names it."""
         query = select(urls.c.url, urls.c.source, urls.c.found_in)
-        row = self._connection.execute(query.where(self._own & (urls.c.digest == digest))).one()
+        is_it = (urls.c.host == key[0]) & (urls.c.digest == key[1])
+        row = self._connection.execute(query.where(self._own & is_it)).one()
         return row.url, row.source, row.found_in
+
+    def count_forms(
+        self, forms: Mapping[tuple[str, int], int]
+    ) -> Iterator[tuple[tuple[str, int], int]]:
+        """Count URLs by host and form; returns how many there are now."""
+        rows = [(name, form, number) for (name, form), number in forms.items()]
+        if self._is_sqlite:
+            found = self._run("forms", (self._crawl, json.dumps(rows)))
+        else:
+            found = self._run("forms", (self._crawl, *map(list, zip(*rows, strict=True))))
+        for name, form, number in found:
+            yield (name, form), number
 
     def outside(self, host: str) -> Iterator[Row]:
         """URLs of a host that are blocked because the host was not part of the crawl."""
@@ -135,17 +264,36 @@ class Queries:
         query = select(*columns).where(self._own & (urls.c.host == host) & blocked)
         yield from map(tuple, self._connection.execute(query))
 
-    def insert(self, rows: Iterable[Row]) -> None:
-        """Add URLs: all columns but the crawl."""
-        self._many("insert", [(self._crawl, *row) for row in rows])
+    def insert(self, rows: Sequence[Row]) -> None:
+        """Add URLs: all columns but the crawl. `StoreConflict` if another worker just did."""
+        if not rows:
+            return
+        if self._is_sqlite:
+            self._many("insert", [(self._crawl, *row) for row in rows])
+            return
+        # In one order for all workers: no two wait for each other.
+        new = [
+            dict(zip(_URL_COLUMNS, (self._crawl, *row), strict=True))
+            for row in sorted(rows, key=_key_of_row)
+        ]
+        if len(self._run("insert", (json.dumps(new),)).all()) < len(rows):
+            raise StoreConflict("urls", "another worker found the same")
 
-    def settle(self, rows: Iterable[tuple[Row, str]]) -> None:
-        """Write what became of known URLs, by digest: the way to each, its state and source."""
-        self._many("settle", [(*row, self._crawl, digest) for row, digest in rows])
+    def settle(self, rows: Iterable[tuple[Row, Key, Row]]) -> None:
+        """Write what became of known URLs: the way to each, its state and source.
 
-    def shorten(self, rows: Iterable[tuple[Row, str]]) -> None:
-        """Write depth, hops, priority and state of known URLs, by digest."""
-        self._many("shorten", [(*row, self._crawl, digest) for row, digest in rows])
+        The last row of each is what is known of it: `StoreConflict` if that is no longer so.
+        """
+        self._change("settle", rows)
+
+    def shorten(self, rows: Iterable[tuple[Row, Key, Row]]) -> None:
+        """Write depth, hops, priority and state of known URLs, in the same way."""
+        self._change("shorten", rows)
+
+    def _change(self, name: str, rows: Iterable[tuple[Row, Key, Row]]) -> None:
+        changes = [(*row, self._crawl, *key, *before) for row, key, before in rows]
+        if changes and self._run(name, changes).rowcount < len(changes):
+            raise StoreConflict("urls", "another worker changed the same")
 
     def _many(self, name: str, rows: list[Row]) -> None:
         if rows:
@@ -203,49 +351,132 @@ class Queries:
                 rows = self._run("worst", (self._crawl, host, kind, least, number)).all()
         return rows
 
-    def delete(self, digests: Sequence[str]) -> None:
+    def delete(self, keys: Sequence[Key]) -> None:
         """Forget URLs."""
-        if digests:
-            self._run("delete", (self._crawl, self._among(digests)))
+        if keys:
+            self._run("delete", (self._crawl, *self._keys(keys)))
 
-    def drop(self, digests: Sequence[str], reason: str, rule: str) -> None:
+    def drop(self, keys: Sequence[Key], reason: str, rule: str) -> None:
         """Block queued URLs."""
-        if digests:
-            self._run("drop", (reason, rule, self._crawl, self._among(digests)))
+        if keys:
+            self._run("drop", (reason, rule, self._crawl, *self._keys(keys)))
+
+    def lock_hosts(self, names: Iterable[str], worker: int) -> set[str]:
+        """Keep other workers from taking hosts; returns those that nobody else has."""
+        return set(self._run("lock_hosts", (self._crawl, self._names(names), worker)).scalars())
 
     # URLs to fetch, and what came of them.
 
-    def hosts_with_work(self) -> dict[str, float]:
-        """The hosts with queued URLs, and when the first of each may be fetched."""
-        query = select(urls.c.host, func.min(urls.c.not_before).label("soonest"))
-        query = query.where(self._own & (urls.c.state == "queued")).group_by(urls.c.host)
-        return {row.host: row.soonest for row in self._connection.execute(query)}
-
-    def due(self, host: str, limit: int, now: float) -> Iterator[tuple[str, LeasedUrl]]:
-        """The URLs of a host that may be fetched now, the best first, by digest."""
-        for *values, digest in self._run("due", (self._crawl, host, now, limit)):
+    def due(self, wanted: Sequence[tuple[str, int]], now: float) -> Iterator[tuple[str, LeasedUrl]]:
+        """The URLs of hosts that may be fetched now, the best first, by digest; so many of each."""
+        if self._is_sqlite:
+            for name, most in wanted:
+                for *values, digest in self._run("due", (self._crawl, name, now, most)):
+                    yield digest, LeasedUrl(*values)
+            return
+        names, numbers = map(list, zip(*wanted, strict=True))
+        for *values, digest in self._run("due", (names, numbers, self._crawl, now)):
             yield digest, LeasedUrl(*values)
 
-    def later(self, host: str, now: float) -> float | None:
-        """When the next queued URL of a host may be fetched that may not be now."""
-        at: float | None = self._run("later", (self._crawl, host, now)).scalar()
-        return at
+    def later(self, names: Sequence[str], now: float) -> dict[str, float | None]:
+        """When the next queued URL of each host may be fetched that may not be now."""
+        if self._is_sqlite:
+            return {name: self._run("later", (self._crawl, name, now)).scalar() for name in names}
+        rows = self._run("later", (self._crawl, now, list(names)))
+        return {name: at for name, at in rows}  # noqa: C416 (rows are no pairs for mypy)
 
-    def finish(self, rows: Iterable[tuple[Row, str]]) -> None:
-        """Write what became of leased URLs, by digest."""
-        self._many("finish", [(*row, self._crawl, digest) for row, digest in rows])
+    def finish(self, rows: Iterable[tuple[Row, Key]]) -> None:
+        """Write what became of leased URLs."""
+        self._many("finish", [(*row, self._crawl, *key) for row, key in rows])
 
     def keep_pages(self, rows: Iterable[Row]) -> None:
-        """Write the last answers: digest, `PAGE_COLUMNS`, and the digests they lead to."""
+        """Write the last answers: key, `PAGE_COLUMNS`, and where they lead to."""
         self._many("page", [(self._crawl, *row) for row in rows])
 
     def keep_retries(self, rows: Iterable[Row]) -> None:
-        """Write earlier answers: digest and `RETRY_COLUMNS`."""
+        """Write earlier answers: key and `RETRY_COLUMNS`."""
         self._many("retry", [(self._crawl, *row) for row in rows])
 
     def keep_paces(self, paces: Iterable[tuple[str, float, float]]) -> None:
         """Write the delay of hosts, and when each may be requested again."""
-        self._many("pace", [(self._crawl, host[:255], *pace) for host, *pace in paces])
+        self._many("pace", [(*pace, self._crawl, name) for name, *pace in paces])
+
+    def count(self, worker: int, changes: Mapping[tuple[str, str], int]) -> None:
+        """Write by how many numbers change, by kind and what they count."""
+        rows = [(self._crawl, worker, *key, number) for key, number in changes.items() if number]
+        self._many("count", rows)
+
+    # Hosts.
+
+    def add_hosts(self, names: Iterable[str], ready: float) -> set[str]:
+        """Add hosts that are not there yet, and returns which: each may be taken from a time on."""
+        values: Row = (self._crawl, ready, self._names(names))
+        if not self._is_sqlite:
+            values = (*values, self._crawl)
+        return set(self._run("new_hosts", values).scalars())
+
+    def take_hosts(self, worker: int, most: int, now: float) -> Iterator[OwnedHost]:
+        """Own hosts whose time has come, the longest due first."""
+        values: Row = (worker, self._crawl, self._crawl, now, most)
+        if not self._is_sqlite:
+            values = (self._crawl, now, most, worker, self._crawl)
+        for row in self._run("take_hosts", values).all():
+            yield OwnedHost(*row)
+
+    def next_host(self) -> float | None:
+        """When the next host that nobody owns may be taken."""
+        is_due = hosts.c.owner.is_(None) & hosts.c.ready.is_not(None)
+        query = select(func.min(hosts.c.ready)).where((hosts.c.crawl == self._crawl) & is_due)
+        at: float | None = self._connection.execute(query).scalar()
+        return at
+
+    def release_hosts(self, worker: int, returned: Iterable[ReturnedHost]) -> None:
+        """Hand hosts back."""
+        rows = [
+            (host.delay, host.not_before, host.ready, self._crawl, host.name, worker)
+            for host in sorted(returned)
+        ]
+        self._many("release", rows)
+
+    def wake(self, names: Iterable[str], ready: float) -> None:
+        """Let hosts be taken that had nothing queued, and do now."""
+        self._run("wake", (ready, self._crawl, self._names(names)))
+
+    def wake_queued(self, names: Iterable[str], ready: float) -> None:
+        """The same for those that have something queued."""
+        self._run("wake_queued", (ready, self._crawl, self._names(names)))
+
+    def add_queued_hosts(self, ready: float) -> None:
+        """Add the hosts of queued URLs that are not there yet."""
+        is_there = select(hosts.c.host).where(
+            (hosts.c.crawl == self._crawl) & (hosts.c.host == urls.c.host)
+        )
+        query = select(literal(self._crawl), urls.c.host, literal(ready)).distinct()
+        query = query.where(self._own & (urls.c.state == "queued") & ~is_there.exists())
+        self._connection.execute(insert(hosts).from_select(["crawl", "host", "ready"], query))
+
+    def wake_all(self, ready: float) -> int:
+        """The same for every host: somebody may have added URLs, and died before he said so."""
+        return int(self._run("wake_all", (ready, self._crawl)).rowcount)
+
+    def active_hosts(self, most: int) -> int:
+        """How many hosts are owned, or have something queued; counted up to a limit."""
+        is_active = hosts.c.owner.is_not(None) | hosts.c.ready.is_not(None)
+        query = select(hosts.c.host).where((hosts.c.crawl == self._crawl) & is_active).limit(most)
+        counted = select(func.count()).select_from(query.subquery())
+        return int(self._connection.execute(counted).scalar_one())
+
+    def is_any_owned(self) -> bool:
+        """Whether any host is owned."""
+        query = select(hosts.c.host).where(
+            (hosts.c.crawl == self._crawl) & hosts.c.owner.is_not(None)
+        )
+        return self._connection.execute(query.limit(1)).first() is not None
+
+    def is_any_queued(self) -> bool:
+        """Whether any URL is queued."""
+        query = select(urls.c.digest).where(self._own & (urls.c.state == "queued"))
+        return self._connection.execute(query.limit(1)).first() is not None
 
     # The crawl as a whole.
 
@@ -263,32 +494,51 @@ class Queries:
         query = select(func.max(urls.c.seq)).where(self._own)
         return self._connection.execute(query).scalar() or 0
 
-    def totals(self) -> Iterator[Row]:
-        """Kind, host, state and reason of URLs, and how many there are of each."""
-        columns = (urls.c.kind, urls.c.host, urls.c.state, urls.c.reason)
-        query = select(*columns, func.count()).where(self._own).group_by(*columns)
+    def hosts_of_room(self, kind: str, worker: int) -> Iterator[tuple[str, int, int]]:
+        """Each host, how many URLs of a kind are open, and how many of these may be dropped."""
+        never_queued = urls.c.reason.in_((*RANKS, NO_ROOM)) | urls.c.reason.like(f"{TRAP}%")
+        is_open = ~((urls.c.state == "blocked") & never_queued)
+        is_free = hosts.c.owner.is_(None) | (hosts.c.owner == worker)
+        is_queued = (urls.c.state == "queued") & is_free
+        columns = (urls.c.host, func.count(), func.sum(case((is_queued, 1), else_=0)))
+        of_host = (hosts.c.crawl == urls.c.crawl) & (hosts.c.host == urls.c.host)
+        query = select(*columns).select_from(urls.outerjoin(hosts, of_host))
+        query = query.where(self._own & (urls.c.kind == kind) & is_open).group_by(urls.c.host)
         yield from map(tuple, self._connection.execute(query))
 
-    def states(self) -> "Counter[tuple[str, str]]":
-        """How many URLs there are, by kind and state."""
-        query = select(urls.c.kind, urls.c.state, func.count()).where(self._own)
-        rows = self._connection.execute(query.group_by(urls.c.kind, urls.c.state))
-        return Counter({(kind, state): number for kind, state, number in rows})
+    def counted(self, worker: int | None = None) -> "Counter[tuple[str, str]]":
+        """Every number of the crawl, by kind and what it counts; or of one worker."""
+        by = (counts.c.kind, counts.c.what)
+        query = select(*by, func.sum(counts.c.number)).where(counts.c.crawl == self._crawl)
+        if worker is not None:
+            query = query.where(counts.c.worker == worker)
+        rows = self._connection.execute(query.group_by(*by))
+        return Counter({(kind, what): int(number) for kind, what, number in rows})
 
-    def pages_used(self) -> int:
-        """How many requests for pages count for the budget."""
-        query = select(func.sum(urls.c.attempts)).where(self._own & (urls.c.kind == "page"))
-        return int(self._connection.execute(query).scalar() or 0)
+    def recount(self) -> None:
+        """Count the URLs, after many were changed at once; what differs is put down to nobody."""
+        never_queued = urls.c.reason.in_(RANKS) | urls.c.reason.like(f"{TRAP}%")
+        is_blocked = urls.c.state == "blocked"
+        room = case(
+            (is_blocked & (urls.c.reason == NO_ROOM), "dropped"),
+            (is_blocked & never_queued, "refused"),
+            else_="open",
+        ).label("room")
+        columns = (urls.c.kind, urls.c.state, room)
+        query = select(*columns, func.count()).where(self._own).group_by(*columns)
+        found: Counter[tuple[str, str]] = Counter()
+        for kind, state, place, number in self._connection.execute(query):
+            found[kind, state] += number
+            found[kind, place] += number
+        counted = self.counted()
+        for key in found.keys() | {key for key in counted if key[1] in _COUNTED_AGAIN}:
+            found[key] -= counted[key]
+        self.count(NOBODY, found)
 
     def seconds(self) -> float:
         """How long the crawl has been running, in all."""
         query = select(crawls.c.seconds).where(crawls.c.id == self._crawl)
         return float(self._connection.execute(query).scalar() or 0.0)
-
-    def paces(self) -> dict[str, tuple[float, float]]:
-        """The delay of each host, and when it may be requested again."""
-        rows = self._connection.execute(select(hosts).where(hosts.c.crawl == self._crawl))
-        return {row.host: (row.delay, row.not_before) for row in rows}
 
     def starts(self, *, given: bool = False) -> Iterator[str]:
         """The URLs that the crawl started with; unless `given`, also where those redirect to."""
@@ -299,14 +549,6 @@ class Queries:
             query = query.where(urls.c.found_in == "")
         yield from self._connection.execute(query).scalars()
 
-    def followed(self) -> Iterator[str]:
-        """The URLs of links that were queued once, whatever became of them."""
-        never_queued = urls.c.reason.in_(RANKS) | urls.c.reason.like(f"{TRAP}%")
-        links = self._own & (urls.c.source == "link")
-        query = select(urls.c.url).where(links & ~((urls.c.state == "blocked") & never_queued))
-        streamed = self._connection.execution_options(yield_per=_AT_A_TIME)
-        yield from streamed.execute(query).scalars()
-
     def settings(self) -> dict[str, Any]:
         """The settings that the crawl was given, without defaults, by their present names."""
         query = select(crawls.c.settings).where(crawls.c.id == self._crawl)
@@ -315,16 +557,14 @@ class Queries:
     def requeue(self, reasons: Iterable[str], max_depth: int | None) -> None:
         """Queue URLs that are blocked for some reasons, or for a depth that counts now.
 
-        What is too deep now is blocked. Before version 0.2.0, URLs were `leased` while they were
-        fetched: such are queued, too.
+        What is too deep now is blocked.
         """
         is_near = urls.c.reason == DEPTH
         if max_depth is not None:
             is_near &= urls.c.depth <= max_depth
         is_open = (urls.c.state == "blocked") & (urls.c.reason.in_(reasons) | is_near)
         queued = {"state": "queued", "reason": "", "rule": "", "line": 0}
-        is_queued = self._own & ((urls.c.state == "leased") | is_open)
-        self._connection.execute(update(urls).where(is_queued).values(queued))
+        self._connection.execute(update(urls).where(self._own & is_open).values(queued))
         if max_depth is not None:
             too_deep = (urls.c.state == "queued") & (urls.c.depth > max_depth)
             block = update(urls).where(self._own & too_deep & (urls.c.kind == "page"))
@@ -335,7 +575,6 @@ class Queries:
         values = {"ended": None, "settings": json.dumps(settings)}
         self._connection.execute(update(crawls).where(crawls.c.id == self._crawl).values(values))
 
-    def end(self, reason: str | None, seconds: float) -> None:
-        """Write why the crawl ended, if it did, and how long it has been running."""
-        own = update(crawls).where(crawls.c.id == self._crawl)
-        self._connection.execute(own.values(ended=reason, seconds=seconds))
+
+def _key_of_row(row: Row) -> Key:
+    return row[0], row[1]

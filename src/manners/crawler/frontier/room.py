@@ -2,7 +2,8 @@
 
 import heapq
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from copy import copy
 
 
 class Room:
@@ -12,23 +13,51 @@ class Room:
     with the most URLs loses some, down to an equal share of the limit: a host within its share
     never loses any, even if the total then exceeds the limit. Dropped URLs stay in the store and
     take no room.
+
+    Only a full room has to know its hosts: `load` tells it how many URLs each has.
     """
 
     __slots__ = ("_limit", "blocked", "by_host", "dropped", "kind", "queued", "setting", "total")
 
     def __init__(self, kind: str, limit: int, setting: str) -> None:
         self.kind, self._limit, self.setting = kind, limit, f"{setting} = {limit}"
-        self.by_host: Counter[str] = Counter()
-        """URLs of each host that are to be fetched, were, or are kept."""
+        self.by_host: Counter[str] | None = None
+        """URLs of each host that are to be fetched, were, or are kept; None while there is room."""
         self.queued: Counter[str] = Counter()
         """Those of them that are queued: only these can be dropped."""
-        self.clear()
-
-    def clear(self) -> None:
-        """Start counting from zero."""
-        self.by_host.clear()
-        self.queued.clear()
         self.total = self.blocked = self.dropped = 0
+
+    def copy(self) -> "Room":
+        """The same room, to be changed by a transaction that may fail."""
+        room = copy(self)
+        room.by_host = None if self.by_host is None else self.by_host.copy()
+        room.queued = self.queued.copy()
+        return room
+
+    def numbers(self) -> tuple[int, int, int]:
+        """How many URLs are open, refused and dropped."""
+        return self.total, self.blocked, self.dropped
+
+    def set(self, total: int, blocked: int, dropped: int) -> None:
+        """Begin with what the store has."""
+        self.total, self.blocked, self.dropped = total, blocked, dropped
+        self.forget_hosts()
+
+    def load(self, hosts: Iterable[tuple[str, int, int]]) -> None:
+        """Begin with what each host has: its name, and how many URLs are open and queued."""
+        self.by_host, self.queued = Counter(), Counter()
+        for name, number, queued in hosts:
+            self.by_host[name], self.queued[name] = number, queued
+
+    def forget_hosts(self) -> None:
+        """What is known of hosts is too old."""
+        self.by_host = None
+        self.queued.clear()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there are more URLs than it has room for."""
+        return self.total + self.blocked > self._limit
 
     def admit(self, host: str, state: str) -> bool:
         """Count a new URL of a host; False, and not counted, where a blocked one has no room."""
@@ -50,17 +79,23 @@ class Room:
             self.blocked -= 1
             self._open(host, after)
         else:
-            self.queued[host] += 1
+            self.queue(host, 1)
 
     def _open(self, host: str, state: str) -> None:
-        self.by_host[host] += 1
         self.total += 1
-        self.queued[host] += state == "queued"
+        if self.by_host is not None:
+            self.by_host[host] += 1
+            self.queued[host] += state == "queued"
+
+    def queue(self, host: str, number: int) -> None:
+        """Count URLs of a host that are queued now, or are no longer."""
+        if self.by_host is not None:
+            self.queued[host] += number
 
     def excess(self) -> Iterator[tuple[str, int]]:
         """How many URLs to drop of which hosts, so that the rest fits; they count as dropped."""
         excess = self.total + self.blocked - self._limit
-        if excess <= 0:
+        if excess <= 0 or self.by_host is None:
             return
         share = max(self._limit // len(self.by_host), 1) if self.by_host else 1
         heap = [

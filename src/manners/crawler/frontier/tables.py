@@ -1,6 +1,18 @@
 """Tables of crawls: the crawls, their URLs, pages, retries, hosts and workers."""
 
-from sqlalchemy import Column, Float, Index, Integer, LargeBinary, String, Table, Text, text
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Float,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    Text,
+    false,
+    text,
+)
 
 from manners.store.schema import Number, tables
 
@@ -140,6 +152,7 @@ workers = Table(
     Column("seen", Float, nullable=False),  # its last beat
     Column("until", Float, nullable=False),  # any other may close it after this
     Column("granted", Number, nullable=False, server_default="0"),  # pages that it may fetch in all
+    Column("is_adding", Boolean, nullable=False, server_default=false()),  # the URLs to begin with
     Column("ended", Text),  # why, when it has
     postgresql_with={"fillfactor": 50},
 )

@@ -62,6 +62,7 @@ def _create_workers() -> None:
         sa.Column("seen", sa.Float, nullable=False),
         sa.Column("until", sa.Float, nullable=False),
         sa.Column("granted", _NUMBER, nullable=False, server_default="0"),
+        sa.Column("is_adding", sa.Boolean, nullable=False, server_default=sa.false()),
         sa.Column("ended", sa.Text),
         # Every beat updates a row: there is room for the new version beside the old one.
         postgresql_with={"fillfactor": 50},
@@ -298,14 +299,29 @@ def _fill() -> None:
         "reason IN ('not-named', 'nofollow', 'other-host', 'too-many-redirects', 'depth')"
         " OR reason LIKE 'trap: %'"
     )
-    for what, condition in (("refused", never_queued), ("dropped", "reason = 'no-room'")):
+    is_blocked = f"state = 'blocked' AND ({never_queued})"
+    is_dropped = "state = 'blocked' AND reason = 'no-room'"
+    for what, condition in (
+        ("refused", is_blocked),
+        ("dropped", is_dropped),
+        ("open", f"NOT ({is_blocked} OR {is_dropped})"),
+    ):
         op.execute(
             "INSERT INTO counts (crawl, worker, kind, what, number)"  # noqa: S608
             f" SELECT crawl, 0, kind, '{what}', count(*) FROM urls"
-            f" WHERE state = 'blocked' AND ({condition}) GROUP BY crawl, kind"
+            f" WHERE {condition} GROUP BY crawl, kind"
         )
     op.execute(
         "INSERT INTO counts (crawl, worker, kind, what, number)"
         " SELECT crawl, 0, kind, 'attempts', sum(attempts) FROM urls"
         " WHERE attempts > 0 GROUP BY crawl, kind"
     )
+    for table in ("pages", "retries"):
+        op.execute(
+            "INSERT INTO counts (crawl, worker, kind, what, number)"  # noqa: S608
+            f" SELECT urls.crawl, 0, urls.kind, 'bytes', sum({table}.bytes) FROM {table}"
+            f" JOIN urls ON urls.crawl = {table}.crawl AND urls.host = {table}.host"
+            f" AND urls.digest = {table}.digest GROUP BY urls.crawl, urls.kind"
+            " ON CONFLICT (crawl, worker, kind, what)"
+            " DO UPDATE SET number = counts.number + excluded.number"
+        )
