@@ -22,10 +22,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-NODES = ("127.0.0.2", "127.0.0.3")
-"""Their addresses. Ray replaces 127.0.0.1 by an address that others can reach."""
-CPUS = 2
-"""Of each node, as far as Ray knows."""
+NODES = tuple(f"127.{os.getpid() // 250 % 250 + 1}.{os.getpid() % 250}.{n}" for n in (2, 3))
+"""Their addresses: no others, because Ray has ports that are the same for all clusters of an
+address; and not 127.0.0.1, which Ray replaces by an address that others can reach."""
+CPUS = 3
+"""Of each node, as far as Ray knows: one has room for all workers of a lost one."""
 STORE_BYTES = 80 * 2**20
 """Of the shared memory of a node, the least that Ray takes; nothing is kept there."""
 
@@ -144,7 +145,7 @@ def main() -> None:
 
         cluster, running = start_nodes(folder), Running()
         try:
-            print("ready", flush=True)
+            print(json.dumps(NODES), flush=True)
             threading.Thread(target=obey, args=(cluster, running), daemon=True).start()
             running.serve()
         finally:

@@ -44,7 +44,7 @@ class _RayWorker:
         with self._lock:
             if self._is_stopped:
                 return
-            self._crawl = crawl([], resume=self._number, **self._arguments)
+            self._crawl = crawl([], work=self._number, **self._arguments)
         for _ in self._crawl:
             pass
 
