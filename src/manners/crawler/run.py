@@ -329,6 +329,8 @@ class CrawlRun:
         ending = self._ending
         if ending.reason:
             ending.finish(ending.reason)
+        elif ending.exceeded is not None and self._is_alone:
+            ending.finish(str(ending.exceeded))
         elif not self._stages.is_pending and not self._is_taking and not self._is_concluding:
             if ending.may_start and self._scheduler.queues:
                 self._end_before_limit(now)
@@ -348,10 +350,10 @@ class CrawlRun:
     async def _conclude(self) -> None:
         """Ask whether anything is left, for anybody."""
         try:
-            await self._release(list(self._frontier.owned - self._scheduler.queues.keys()))
-            budget, now = self._state.budget, self._clock()
+            # Without pages to fetch here, others may have some.
+            await self._release(list(self._frontier.owned))
+            budget, now, limit = self._state.budget, self._clock(), self._ending.exceeded
             await self._fleet.give_back(budget)
-            limit = self._ending.exceeded
             found = await self._fleet.conclude(limit, budget.pages)
             self._conclude_at, self._grant_at = self._clock() + _POLL, 0.0
             if found.ended:
