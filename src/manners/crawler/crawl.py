@@ -258,12 +258,12 @@ class Crawl:
             clock=plan.clock,
             http=plan.http,
         )
-        client.fence(lambda: opened.fleet.is_valid)
         kind = partial(ListWorker, read=plan.next_listed) if state.is_list else Worker
         worker = partial(kind, client, opened.judge, draw=plan.draw, clock=plan.clock)
         self._run = CrawlRun(
             plan, state, opened, client, worker, results=self._results, ending=self._ending
         )
+        client.fence(lambda: opened.fleet.is_valid, self._run.admit)
         await self._run.run()
 
     def start(self) -> int:
