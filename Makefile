@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo quick test check package long soak asan fuzz bench changelog site docs pictures browser clean FORCE
+.PHONY: demo quick test check package long soak asan fuzz bench changelog site docs pictures browser cluster clean FORCE
 
 demo: $(VENV)/installed
 	@$(BIN)/manners demo
@@ -93,6 +93,9 @@ browser:
 	    && apt-get update --quiet && apt-get install --quiet --yes chromium; } \
 	    || { echo "Install Chromium with the packages of your system."; exit 1; }
 
+# Ray, for tests of a crawl on a cluster; they are skipped where it is not installed.
+cluster: $(VENV)/clustered
+
 clean:
 	rm -rf $(VENV) build dist site *.egg-info src/*.egg-info
 
@@ -122,4 +125,8 @@ $(VENV)/measured: $(VENV)/tested
 
 $(VENV)/checked: $(VENV)/tested
 	$(BIN)/python -m pip install --quiet --group check
+	@touch $@
+
+$(VENV)/clustered: $(VENV)/tested
+	$(BIN)/python -m pip install --quiet --group cluster
 	@touch $@
