@@ -396,7 +396,7 @@ class Fleet:
     # Ending.
 
     async def conclude(self, limit: BudgetExceeded | None, max_pages: int | None) -> Conclusion:
-        """End the crawl if nothing is left, for anybody; or if all pages of its budget are spent."""
+        """End the crawl if nothing is left for anybody, or all pages of its budget are spent."""
 
         def job(connection: Connection, items: Sequence[None]) -> list[Conclusion]:
             return [self._conclude(connection, limit, max_pages)] * len(items)

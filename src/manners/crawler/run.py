@@ -40,15 +40,15 @@ from manners.politeness.budget import GrantedBudget
 RETRY_SECONDS = 1.0
 """Seconds after which a host is tried again whose slots are all in use, or could not be counted."""
 _IDLE_BEAT = 10.0
-"""Seconds between two beats while every host is waited for, where nobody else works on the crawl."""
+"""Seconds between two beats while every host is waited for, where nobody else works on it."""
 _HOSTS = 4
 """Hosts that a worker owns at a time, for each connection: some of them have to wait."""
 _DISTANT, _FAR = 10.0, 60.0
-"""Seconds until a host may be asked after which it is handed back: if others are due, and if not."""
+"""Seconds until a host may be asked from which on it is handed back: if others are due; if not."""
 _REST = 0.5
 """Seconds after which a host that has nothing to do is handed back: pages may lead to it again."""
 _POLL = 0.5
-"""Seconds after which to look again for hosts, or for pages of the budget, that others gave back."""
+"""Seconds after which to look again for hosts or pages of the budget that others gave back."""
 _BORROW = 30.0
 """Seconds for which a host that another worker owns is waited for."""
 _LOW = 64

@@ -177,7 +177,7 @@ class Store:
             except StoreConflict:
                 if not remaining:
                     raise
-                time.sleep(random.uniform(0.0, _PAUSE))
+                time.sleep(random.uniform(0.0, _PAUSE))  # noqa: S311 (no secret)
         raise AssertionError("the last attempt returns or raises")
 
     def _write_once(self, batch: Sequence[tuple[Job, Any]]) -> Sequence[Any]:

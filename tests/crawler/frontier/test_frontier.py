@@ -20,7 +20,7 @@ from sqlalchemy import Table, inspect, select
 
 from manners.crawler.frontier import crawls, tables
 from manners.crawler.frontier.frontier import Frontier
-from manners.crawler.frontier.queries import PAGE_COLUMNS
+from manners.crawler.frontier.statements import PAGE_COLUMNS
 from manners.crawler.frontier.values import FetchResult, FoundUrl, LeasedUrl
 from manners.crawler.frontier.ways import Limits
 from manners.crawler.inventory import found_urls
