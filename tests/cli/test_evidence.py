@@ -30,6 +30,7 @@ from manners.urls import origin, robots_url
 from tests.cli.running import RanRaw as Ran
 from tests.cli.running import settle, shown_on_terminal
 from tests.contracts.postgres import Postgres
+from tests.evidence.strands import with_strands
 
 ROBOTS = b"# ours\nUser-agent: *\nDisallow: /private/\nAllow: /private/press/\nCrawl-delay: 2\n"
 SHA256 = hashlib.sha256(ROBOTS).hexdigest()
@@ -481,7 +482,7 @@ def test_a_store_that_breaks_off_could_not_be_read(run: Run) -> None:
     """Exit code 3: nothing is known of the rest."""
     keep(*(draft(f"https://a.example/{'x' * 1000}{number}", START) for number in range(200)))
     broken = bytearray(Path("manners.db").read_bytes())
-    broken[40_000:400_000] = b"\xff" * 360_000
+    broken[100_000:400_000] = b"\xff" * 300_000
     Path("manners.db").write_bytes(broken)
     for words in ("verify", "replay", "export"):
         ran = run(words)
@@ -913,3 +914,110 @@ def test_a_store_in_place_of_an_export(run: Run) -> None:
         "manners: 'other.db' is not an exported file: it is a database;"
         " to verify a store: manners evidence verify --store other.db\n"
     )
+
+
+# Strands.
+
+
+@pytest.fixture
+def stranded() -> str:
+    """A store with three strands of six records, and one more record after the last anchor."""
+    return str(with_strands("manners.db"))
+
+
+def test_records_of_strands_are_numbered_by_strand(run: Run, stranded: str) -> None:
+    """In lists, and wherever a record is named; programs get the number, and the strand."""
+    assert stranded.startswith("a4:")
+    names = [line.split()[0] for line in run("list").lines]
+    assert names[:7] == ["1/1", "2/1", "3/1", "1/2", "2/2", "3/2", "1/3"]
+    assert names[-1] == "1/7"
+    number = 2**35 + 2
+    listed = run("list", "--json").objects
+    assert (listed[5]["id"], listed[5]["strand"]) == (number, 3)
+    for named in ("3/2", str(number)):
+        ran = run("show", named)
+        assert (ran.code, ran.lines[0]) == (0, "record 3/2")
+        (values,) = run("show", named, "--json").objects
+        assert (values["record"]["id"], values["record"]["strand"]) == (number, 3)
+    assert run("show", "3/7").err == "manners: warning: there is no record 3/7\n"
+    for named in ("3/", "3/0", "0/1", "x/1"):
+        ran = run("show", named)
+        assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    changed = "metadata = replace(metadata, '/private/', '/p/')"
+    change(f"UPDATE evidence SET {changed} WHERE id = {number}")
+    assert run("replay").lines[0].startswith("record 3/2: https://example.com/p/5: was disallowed")
+    assert run("replay", "--json").objects[0]["strand"] == 3
+    assert run("verify").lines[0].startswith("strand 3, record 2: was changed")
+    assert run("verify", "--json").objects[0] == {
+        "id": number,
+        "problem": "was changed, or does not follow the record before it",
+        "strand": 3,
+    }
+
+
+def test_the_head_of_strands_is_an_anchor(run: Run, stranded: str) -> None:
+    """A new one, as a record came after the last; it proves everything up to it."""
+    ran = run("head")
+    assert ran.out.startswith("a5:")
+    assert ran.err == ""
+    assert run("head").out == ran.out
+    (told,) = run("head", "--json").objects
+    assert told == {
+        "number": 5, "hash": ran.out.strip()[3:], "head": ran.out.strip(), "anchored": True,
+    }  # fmt: skip
+    for noted in (stranded, ran.out.strip()):
+        ok = f"OK: 19 records in 3 strands verified, chains intact; head {ran.out}"
+        assert run("verify", "--head", noted) == Ran(0, b"", ok)
+    change("DELETE FROM evidence_anchors WHERE number = 5")
+    ran = run("verify", "--head", ran.out.strip())
+    assert ran.lines == ["anchor 5: is missing: the last anchor is 4, the noted head is anchor 5"]
+    assert ran.code == 1
+    change("DELETE FROM evidence WHERE id = 34359738374")
+    change("DELETE FROM evidence_anchors WHERE number = 3")
+    findings = run("verify", "--json").objects
+    assert [(each["id"], each.get("strand"), each.get("anchor")) for each in findings][-2:] == [
+        (None, None, 3),
+        (None, None, 4),
+    ]
+
+
+def test_a_head_without_a_new_anchor_says_so(
+    run: Run, stranded: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the store cannot be written, it is that of the last anchor."""
+    from manners.store import sqlite
+
+    monkeypatch.setattr(sqlite, "is_writable", lambda _: False)
+    ran = run("head")
+    assert (ran.code, ran.out) == (0, f"{stranded}\n")
+    assert ran.err.startswith("no anchor was added, so records after the last one are not covered")
+
+
+def test_an_export_of_strands_is_verified(run: Run, stranded: str) -> None:
+    """All strands and all anchors are in it."""
+    exported = run("export", "-o", "strands.jsonl")
+    assert exported.err == "19 records in strands.jsonl\n"
+    ok = f"OK: 19 records verified, a whole export, chains intact; head {stranded}\n"
+    assert run("verify", "strands.jsonl", "--head", stranded) == Ran(0, b"", ok)
+    lines = Path("strands.jsonl").read_text("utf-8").splitlines(keepends=True)
+    Path("strands.jsonl").write_text("".join(lines[:3] + lines[4:]), "utf-8")
+    ran = run("verify", "strands.jsonl", "--json")
+    assert ran.code == 1
+    assert ran.objects[0]["line"] == 6
+    assert ran.objects[0]["strand"] == 3
+    assert len(run("export", "--format", "csv").lines) == 20
+
+
+def test_strands_are_pruned(run: Run, stranded: str) -> None:
+    """Each has its checkpoint, which can be compared later."""
+    ran = run("prune", "--before", "2027-01-15T08:01:10", "--yes")
+    first, *checkpoints = ran.lines
+    assert first == "10 records deleted; each strand continues from its checkpoint"
+    assert [each.partition(":")[0] for each in checkpoints] == ["1/4", "2/3", "3/3"]
+    for noted in (*checkpoints, stranded):
+        ran = run("verify", "--head", noted)
+        assert (ran.code, ran.out) == (0, "")
+        assert ran.err.endswith("records of 3 strands were pruned before\n")
+    (told,) = run("prune", "--before", "2030-01-01", "--yes", "--json").objects
+    assert (told["removed"], told["checkpoint"]["number"]) == (9, 3)
+    assert [each["strand"] for each in told["strands"]] == [1, 2, 3]

@@ -15,7 +15,7 @@ import pytest
 
 from manners.errors import StoreError
 from manners.evidence import store
-from manners.evidence.chain import GENESIS, Head, canonical
+from manners.evidence.chain import GENESIS, AnchorHead, Head, canonical
 from manners.evidence.record import Draft, Snapshot, engine
 from manners.evidence.replay import Replay
 from manners.evidence.store import EvidenceStore, Filter
@@ -84,7 +84,7 @@ def run(work: Callable[[], Any]) -> Any:
     return result
 
 
-def problems(place: str, noted: Head | None = None) -> list[int]:
+def problems(place: str, noted: Head | AnchorHead | None = None) -> list[int]:
     """The records that something is wrong with."""
     with EvidenceStore(place) as opened:
         findings = list(opened.verify(noted))

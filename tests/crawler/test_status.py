@@ -15,7 +15,8 @@ import pytest
 from manners.crawler.crawl import Crawl
 from manners.crawler.frontier import crawls
 from manners.crawler.frontier.frontier import Frontier
-from manners.crawler.frontier.values import FoundUrl
+from manners.crawler.frontier.queries import Queries
+from manners.crawler.frontier.values import FoundUrl, ReturnedHost
 from manners.crawler.status import KILLED, RUNNING, Blocked, Status, crawls_of, status_of
 from manners.errors import StoreError
 from manners.evidence.store import EvidenceStore
@@ -32,7 +33,8 @@ New = Callable[[], str]
 
 async def finish(frontier: Frontier, **fates: tuple[Any, ...]) -> None:
     """Finish pages: a state, a reason, and what more there is to say."""
-    hosts = await frontier.hosts_with_work()
+    await frontier.take_hosts(100, 1e9)
+    hosts = sorted(frontier.owned)
     leased = [each for name in hosts for each in (await frontier.take(name, 100, 1e9)).urls]
     for each in leased:
         name = each.url.rpartition("/")[2]
@@ -75,9 +77,11 @@ def test_everything_is_counted(store: EvidenceStore) -> None:
             n=("blocked", "nofollow", None, "rel=nofollow"),
             **{"s.xml": ("done", "", 200), "slow.xml": ("queued", "status 503", 503)},
         )
-        await frontier.end("interrupted", 75.5)
-        hosts = await frontier.hosts_with_work()
-        await frontier.take(min(hosts), 1, 1e9)
+        await frontier.release([ReturnedHost(name, 0.0, 0.0, 0.0) for name in frontier.owned])
+        with store.writing() as connection:
+            connection.exec_driver_sql("UPDATE crawls SET ended = 'interrupted', seconds = 75.5")
+        hosts, _ = await frontier.take_hosts(100, 1e9)
+        await frontier.take(min(hosts).name, 1, 1e9)
 
     frontier = Frontier(store, crawls.begin(store, [f"{SITE}/", "https://other.example/"], now=1.0))
     run(main)
@@ -156,8 +160,11 @@ def test_whether_there_is_something_to_go_on_with(
     run(main)
     status = status_of(store)
     assert status.resumable is is_resumable
-    frontier.resume({})
-    assert bool(run(frontier.hosts_with_work)) is is_resumable
+    run(lambda: frontier.release([ReturnedHost("example.com", 0.0, 0.0, None)]))
+    with store.writing() as connection:
+        crawls.reopen(Queries(connection, frontier.crawl), {}, None, 1e9)
+    hosts, _ = run(lambda: frontier.take_hosts(1, 1e9))
+    assert bool(hosts) is is_resumable
 
 
 def test_a_redirect_to_another_host_says_which(new: New) -> None:

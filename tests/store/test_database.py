@@ -22,7 +22,7 @@ from manners.cache.backends import open_backend
 from manners.crawler.frontier import tables as crawl_tables
 from manners.errors import MissingExtra, StoreError
 from manners.evidence import tables as evidence_tables
-from manners.evidence.chain import Head
+from manners.evidence.chain import AnchorHead, Head
 from manners.evidence.store import EvidenceStore
 from manners.store import database, schema
 from manners.store.database import Store
@@ -491,7 +491,7 @@ def test_threads_make_stores_side_by_side(places: Places) -> None:
     """Each gets its own tables, though Alembic works on one database at a time."""
     new = [places.new() for _ in range(6)]
 
-    def make(place: str) -> Head:
+    def make(place: str) -> Head | AnchorHead:
         with EvidenceStore(place) as store:
             return store.head()
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from manners._text import cut, printable
 from manners.cli import INTERRUPTED, UNDECIDED, inputs, render
@@ -21,9 +21,15 @@ if TYPE_CHECKING:
 
 
 def run_crawl(
-    starts: list[str], settings: "Settings", resume: bool | int, output: Path | None, json: bool
+    starts: list[str],
+    settings: "Settings",
+    resume: bool | int,
+    output: Path | None,
+    json: bool,
+    *,
+    work: bool | int = False,
 ) -> int:
-    """Run a crawl to its end, show it, and return the exit code."""
+    """Run a crawl to its end, or one worker of it, show it, and return the exit code."""
     shown = printable(cut(" ".join(starts) or "the URLs in the store", 200))
     is_live = sys.stdout.isatty() and not json
     if not json:  # before anything that takes time
@@ -38,7 +44,7 @@ def run_crawl(
         if folder is not None and page.ok:
             folder.save(page)
 
-    crawl = Crawl(starts, settings, resume=resume, keep=keep if folder else None)
+    crawl = Crawl(starts, settings, resume=resume, keep=keep if folder else None, work=work)
     watch, progress, warnings = watching.Watch(crawl), render.Progress(), inputs.Warnings()
     with folder or nullcontext(), interruptible(crawl), watch.live() if is_live else nullcontext():
         for page in crawl:
@@ -52,13 +58,32 @@ def run_crawl(
             elif not is_live:
                 print(line, flush=True)
     progress.clear()
+    is_interrupted = crawl.is_interrupted
+    return conclude(crawl, output, json, is_interrupted=is_interrupted, is_worker=bool(work))
+
+
+def conclude(
+    crawl: "Crawl",
+    output: Path | None,
+    json: bool,
+    *,
+    is_interrupted: bool,
+    is_worker: bool = False,
+) -> int:
+    """Print how a crawl stands at the end, and what to type next; returns the exit code."""
+    from manners.cli import watching
+
+    settings = crawl.settings
     status, place = read_status(settings, settings.store or inputs.STORE, crawl.number)
     if json:
         print(render.as_json({"crawl": status.to_dict()}))
     else:
         summary = watching.summary(status, place)
         print("\n".join(["", *summary, *_next_steps(status, crawl, place, output)]))
-    return _exit_code(status, crawl)
+    if is_interrupted:
+        return INTERRUPTED
+    # A worker may have come when everything was done: that is as it should be.
+    return 0 if is_worker else _exit_code(status)
 
 
 def _next_steps(status: "Status", crawl: "Crawl", place: str, output: Path | None) -> Iterator[str]:
@@ -70,7 +95,7 @@ def _next_steps(status: "Status", crawl: "Crawl", place: str, output: Path | Non
             "some links were dropped: a page is read up to 10,000 links, a crawl up to"
             " max_discovered URLs and max_sitemaps sitemaps"
         )
-    if status.resumable:
+    if status.resumable and not status.is_running:
         more = "" if "limit" not in status.ended else " with a higher --max-pages or --max-minutes"
         more += _not_stored(crawl.settings)
         number = "" if is_latest else f" {status.crawl}"
@@ -88,19 +113,25 @@ def _not_stored(settings: "Settings") -> str:
     return f", and {flags} again, which the store does not have" if flags else ""
 
 
-def _exit_code(status: "Status", crawl: "Crawl") -> int:
-    from manners.crawler import fleet
-
-    if crawl.ended == fleet.INTERRUPTED:
-        return INTERRUPTED
+def _exit_code(status: "Status") -> int:
     if status.fetched:
         return 0
     is_undecided = status.resumable or status.lost or status.states.get("failed")
     return UNDECIDED if is_undecided else 1
 
 
+class _Stoppable(Protocol):
+    """What Ctrl-C stops: a crawl, or its workers."""
+
+    def stop(self) -> None:
+        """Start nothing more, and end."""
+
+    def abort(self) -> None:
+        """End at once."""
+
+
 @contextmanager
-def interruptible(crawl: "Crawl") -> Iterator[None]:
+def interruptible(crawl: "_Stoppable", *, is_quiet: bool = False) -> Iterator[None]:
     """Ctrl-C or SIGTERM stops the crawl gracefully; a second one aborts it.
 
     A signal that is ignored stays ignored: `nohup`, and scripts with `&`, rely on it.
@@ -111,7 +142,8 @@ def interruptible(crawl: "Crawl") -> Iterator[None]:
         signals.append(number)
         if len(signals) == 1:
             crawl.stop()
-            print("\nfinishing the running requests; Ctrl-C again aborts", file=sys.stderr)
+            if not is_quiet:
+                print("\nfinishing the running requests; Ctrl-C again aborts", file=sys.stderr)
         else:
             crawl.abort()
 

@@ -10,7 +10,7 @@ from manners.errors import UnknownName
 from manners.urls import host
 
 if TYPE_CHECKING:
-    from manners.evidence.chain import Head
+    from manners.evidence.chain import AnchorHead, Head
     from manners.evidence.store import Filter
 
 HostOption = Annotated[
@@ -72,11 +72,24 @@ def parse_time(option: str, text: str) -> float:
         ) from None
 
 
-def parse_head(text: str) -> "Head":
+def parse_head(text: str) -> "Head | AnchorHead":
     """The head that `--head` names."""
-    from manners.evidence.chain import Head
+    from manners.evidence import chain
 
     try:
-        return Head.parse(text)
+        return chain.parse_head(text)
     except ValueError as error:
         raise inputs.Unusable(f"--head: {error}") from None
+
+
+def parse_number(text: str) -> int:
+    """The record that a user names: by its number, or by strand and place."""
+    from manners.evidence import numbering
+
+    try:
+        number = numbering.parse_number(text)
+    except ValueError as error:
+        raise inputs.Unusable(f"ID: {error}") from None
+    if number < 1:
+        raise inputs.Unusable("ID: records are counted from 1")
+    return number

@@ -7,7 +7,9 @@ from manners._text import count, cut, printable
 from manners.cli import render
 
 if TYPE_CHECKING:
-    from manners.evidence.record import Record
+    from manners.evidence.chain import AnchorHead, Head
+    from manners.evidence.export import Exported
+    from manners.evidence.record import Record, StrandView
     from manners.evidence.replay import Difference, ReplayCounts
     from manners.robots.lines import Line
 
@@ -16,12 +18,30 @@ _AROUND = 3
 _MAX_LENGTH = 200
 
 
-def line(record: "Record", url: str) -> str:
+def number(identity: int, has_strands: bool) -> str:
+    """The number of a record as people read it: with strands, the strand and the place in it."""
+    if not has_strands:
+        return str(identity)
+    from manners.evidence.numbering import label
+
+    return label(identity)
+
+
+def with_strand(values: dict[str, Any], has_strands: bool) -> dict[str, Any]:
+    """A record for programs, with its strand, if the store has several."""
+    if not has_strands:
+        return values
+    from manners.evidence.numbering import strand_of
+
+    return {"id": values["id"], "strand": strand_of(values["id"]), **values}
+
+
+def line(record: "Record", url: str, has_strands: bool = False) -> str:
     """A record on one line: its number, when, what, about which URL, and why."""
     decision, colour = ("allowed", "green") if _allowed(record) else ("blocked", "red")
     return "  ".join(
         (
-            f"{record.id:>6}",
+            f"{number(record.id, has_strands):>6}",
             _text(record.content.get("timestamp")),
             render.styled(decision, colour),
             printable(url),
@@ -74,6 +94,8 @@ class Shown(NamedTuple):
     """The robots.txt that decided, if one did."""
     lines: list["Line"]
     """Its lines around the one that decided."""
+    has_strands: bool = False
+    """Whether its store has several strands."""
 
 
 def lines_around(record: "Record", body: bytes) -> list["Line"]:
@@ -129,7 +151,7 @@ def page(shown: Shown) -> list[str]:
         ("previous", _text(record.previous)),
         ("hash", _text(record.hash) + wrong),
     ]
-    title = render.styled(f"record {record.id}", "bold")
+    title = render.styled(f"record {number(record.id, shown.has_strands)}", "bold")
     return [title, *(f"  {name:<9} {text}".rstrip() for name, text in rows if name == "" or text)]
 
 
@@ -183,6 +205,76 @@ def _allowed(record: "Record") -> bool:
 def _text(value: object) -> str:
     """Any value of a record, on one line."""
     return "" if value is None else printable(cut(str(value), 2000))
+
+
+# Chains.
+
+
+class Chains(NamedTuple):
+    """The chains of a store that is verified."""
+
+    has_strands: bool
+    strands: "list[StrandView]"
+    head: "Head | AnchorHead"
+
+    @property
+    def total(self) -> int:
+        """How many records there should be; a head that was tampered with says nothing."""
+        return sum(
+            max(strand.head.number - strand.start.number, 0)
+            for strand in self.strands
+            if type(strand.head.number) is int
+        )
+
+    def summary(self, findings: int) -> Iterator[str]:
+        """What came of verifying."""
+        what, intact = count(self.total, "record"), "chain intact"
+        if self.has_strands:
+            what, intact = f"{what} in {count(len(self.strands), 'strand')}", "chains intact"
+        if findings:
+            yield f"FAILED: {count(findings, 'finding')} in {what}; head {self.head}"
+        else:
+            yield f"OK: {what} verified, {intact}; head {self.head}"
+        if self.has_strands:
+            if pruned := sum(1 for _ in checkpoints(self.strands)):
+                yield f"records of {count(pruned, 'strand')} were pruned before"
+        elif self.strands[0].start.number:
+            yield f"records up to {self.strands[0].start.number} were pruned before"
+
+
+def file_summary(exported: "Exported", findings: int) -> str:
+    """What came of verifying an exported file."""
+    from manners.evidence.export import COMPLETE
+
+    what, trailer = count(exported.records, "record"), exported.trailer
+    if findings:
+        return f"FAILED: {count(findings, 'finding')} in {what}"
+    if trailer is None or trailer.kind != COMPLETE:
+        return f"OK: {what} verified"
+    intact = "chain intact" if trailer.strands is None else "chains intact"
+    return f"OK: {what} verified, a whole export, {intact}; head {trailer.head}"
+
+
+def checkpoints(strands: "list[StrandView]") -> Iterator[str]:
+    """Where the strands begin of which something was pruned, as `verify --head` takes them."""
+    from manners.evidence.numbering import before_first, label
+
+    for strand, start, _ in strands:
+        if start.number > before_first(strand):
+            yield f"{label(start.number)}:{start.hash}"
+
+
+def pruned(removed: int, start: "Head | AnchorHead", strands: "list[StrandView]") -> dict[str, Any]:
+    """What was pruned, for programs; with strands, the checkpoint of each."""
+    values: dict[str, Any] = {"removed": removed, "checkpoint": start._asdict()}
+    if strands:
+        values["strands"] = [
+            {"strand": strand.strand, **strand.start._asdict()} for strand in strands
+        ]
+    return values
+
+
+# Replay.
 
 
 def replay_progress(counts: "ReplayCounts") -> str:

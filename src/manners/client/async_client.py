@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -187,9 +187,24 @@ class AsyncClient:
         """
         return self._hosts.gap(name, draw), self._gate.earliest(name)
 
-    def fence(self, may_send: Callable[[], bool]) -> None:
-        """Let no request leave while `may_send` says no, robots.txt included: `LeaseOver`."""
-        self._gate.fence(may_send)
+    def fence(
+        self,
+        may_send: Callable[[], bool],
+        admit: Callable[[str], Awaitable[None]] | None = None,
+    ) -> None:
+        """Let no request leave while `may_send` says no, robots.txt included: `LeaseOver`.
+
+        `admit` is waited for with the host of every request, before its turn comes.
+        """
+        self._gate.fence(may_send, admit)
+
+    def is_asking(self, name: str) -> bool:
+        """Whether a request is under way at a host, or waits for its turn."""
+        return self._gate.is_asking(name)
+
+    async def penalise(self, name: str, until: float) -> None:
+        """Ask a host for nothing before a time."""
+        await self._gate.penalise(name, until)
 
     def shut(self) -> None:
         """Start no more requests, and turn away all that wait; running ones continue."""

@@ -97,6 +97,7 @@ class Crawl:
         self._run: CrawlRun | None = None
         self._task: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_interrupted = False
 
     # How far it is.
 
@@ -109,6 +110,11 @@ class Crawl:
     def ended(self) -> str:
         """Why it ended; empty while it runs."""
         return self._state.ended
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether it was told to stop; other workers of the crawl may go on."""
+        return self._is_interrupted
 
     @property
     def is_cut(self) -> bool:
@@ -159,6 +165,7 @@ class Crawl:
 
     def stop(self) -> None:
         """Start no more requests, finish those under way, and end; from any thread."""
+        self._is_interrupted = True
         if self._loop is None:
             self._ending.reason = INTERRUPTED
         else:
@@ -166,6 +173,7 @@ class Crawl:
 
     def abort(self) -> None:
         """End at once; requests under way are repeated when the crawl is resumed."""
+        self._is_interrupted = True
         if self._loop is None:
             self._ending.reason = INTERRUPTED
         else:
@@ -250,12 +258,12 @@ class Crawl:
             clock=plan.clock,
             http=plan.http,
         )
-        client.fence(lambda: opened.fleet.is_valid)
         kind = partial(ListWorker, read=plan.next_listed) if state.is_list else Worker
         worker = partial(kind, client, opened.judge, draw=plan.draw, clock=plan.clock)
         self._run = CrawlRun(
             plan, state, opened, client, worker, results=self._results, ending=self._ending
         )
+        client.fence(lambda: opened.fleet.is_valid, self._run.admit)
         await self._run.run()
 
     def start(self) -> int:
@@ -289,6 +297,15 @@ def stored_settings(
     """The settings of a crawl in a store that are not the defaults."""
     with Store(place, readonly=True, timeout=timeout) as store:
         return crawls.stored_settings(store, number)
+
+
+def open_settings(
+    place: str, number: int | None = None, *, timeout: float = TIMEOUT
+) -> tuple[int, dict[str, Any]]:
+    """The number of a crawl to work on, by default the last that has not ended; its settings."""
+    with Store(place, readonly=True, timeout=timeout) as store:
+        found = crawls.find_open(store, number)
+        return found, crawls.stored_settings(store, found)
 
 
 def crawl(

@@ -62,6 +62,8 @@ class Beat(NamedTuple):
     """The same of this worker."""
     living: int
     """Workers, this one included."""
+    wanted: list[str]
+    """Hosts of this worker that another one needs."""
     active: int
     """Hosts that are owned, or have something queued, counted up to a limit."""
 
@@ -275,7 +277,8 @@ class Fleet:
         living = len(self._living(connection, now)) + 1
         joined = tuple(json.loads(row.joined))
         active = queries.active_hosts(living * _MAX_HOSTS)
-        beat = Beat(row.seconds, row.ended or "", joined, counted, own, living, active)
+        wanted = [] if self._is_alone else queries.wanted_hosts(self.worker)
+        beat = Beat(row.seconds, row.ended or "", joined, counted, own, living, wanted, active)
         return [beat] * len(items)
 
     def _run_on(self, connection: Connection, now: float, at_least: float = 0.0) -> None:

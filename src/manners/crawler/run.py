@@ -49,6 +49,8 @@ _REST = 0.5
 """Seconds after which a host that has nothing to do is handed back: pages may lead to it again."""
 _POLL = 0.5
 """Seconds after which to look again for hosts, or for pages of the budget, that others gave back."""
+_BORROW = 30.0
+"""Seconds for which a host that another worker owns is waited for."""
 _LOW = 64
 """Pages left of those granted from which on more are asked for."""
 _MAX_SLEEP = 3_600.0
@@ -168,6 +170,8 @@ class CrawlRun:
         """Hosts that somebody asked before, and when they may be asked again."""
         self._resting: dict[str, float] = {}
         """Hosts that are owned and have nothing to do, and since when."""
+        self._returning: set[str] = set()
+        """Hosts that are being handed back: what is found of them now is for who takes them."""
         self._take_at = 0.0
         """When to look for hosts to take."""
         self._grant_at = 0.0
@@ -277,6 +281,8 @@ class CrawlRun:
             if self._worker.join(name):  # what was found of it meanwhile was blocked
                 self._apply(await self._frontier.readmit(name))
         self._hand_back_distant(now)
+        if beat.wanted:
+            await self._release(beat.wanted, wanted=True)
 
     async def _close(self) -> None:
         state, ending = self._state, self._ending
@@ -329,6 +335,8 @@ class CrawlRun:
         ending = self._ending
         if ending.reason:
             ending.finish(ending.reason)
+        elif ending.exceeded is not None and self._is_alone:
+            ending.finish(str(ending.exceeded))
         elif not self._stages.is_pending and not self._is_taking and not self._is_concluding:
             if ending.may_start and self._scheduler.queues:
                 self._end_before_limit(now)
@@ -348,10 +356,10 @@ class CrawlRun:
     async def _conclude(self) -> None:
         """Ask whether anything is left, for anybody."""
         try:
-            await self._release(list(self._frontier.owned - self._scheduler.queues.keys()))
-            budget, now = self._state.budget, self._clock()
+            # Without pages to fetch here, others may have some.
+            await self._release(list(self._frontier.owned))
+            budget, now, limit = self._state.budget, self._clock(), self._ending.exceeded
             await self._fleet.give_back(budget)
-            limit = self._ending.exceeded
             found = await self._fleet.conclude(limit, budget.pages)
             self._conclude_at, self._grant_at = self._clock() + _POLL, 0.0
             if found.ended:
@@ -404,8 +412,9 @@ class CrawlRun:
             self._tasks.start(self._wake(change.to_wake))
 
     def _found(self, host: str) -> None:
-        self._resting.pop(host, None)
-        self._scheduler.found(host)
+        if host not in self._returning:
+            self._resting.pop(host, None)
+            self._scheduler.found(host)
 
     async def _wake(self, hosts: Iterable[str]) -> None:
         """Let hosts be taken by whoever comes first; when what they have is durable."""
@@ -443,12 +452,33 @@ class CrawlRun:
                 at = max(host.not_before, now + recorded.get(host.name, -math.inf))
                 if at > now:
                     self._resume_times[host.name] = at
+                self._returning.discard(host.name)
                 self._found(host.name)
         except StoreError as error:
             self._ending.fail(error)
         finally:
             self._is_taking = False
             self.look()
+
+    async def admit(self, host: str) -> None:
+        """Own a host before it is asked: a robots.txt, or a page of a list, may redirect to any.
+
+        Its owner, if it has one, hands it back with his next beat.
+        """
+        gives_up_at = self._clock() + _BORROW
+        while not (self._is_alone or self._owns(host)):
+            borrowed = None
+            if host not in self._returning:
+                borrowed = await self._frontier.borrow(host)
+            now = self._clock()
+            if borrowed is not None:
+                self._resting[host] = now  # it is handed back when nothing comes of it
+                if borrowed.not_before > now:
+                    await self._client.penalise(host, borrowed.not_before)
+            elif now > gives_up_at:
+                raise HostDeferred(host, now + _BORROW)
+            else:
+                await asyncio.sleep(_POLL)
 
     async def _recorded_delays(self, hosts: Sequence[OwnedHost]) -> dict[str, float]:
         """The delays of hosts that were asked, by somebody who did not come to write that down."""
@@ -470,6 +500,8 @@ class CrawlRun:
             return None
         tired = [host for host, since in resting.items() if now - since >= _REST]
         if tired:
+            for host in tired:
+                del resting[host]
             self._tasks.start(self._release_now(tired))
         return min(resting.values()) + _REST if resting else None
 
@@ -492,23 +524,38 @@ class CrawlRun:
             self._ending.fail(error)
         self.look()
 
-    async def _release(self, hosts: Iterable[str]) -> None:
+    async def _release(self, hosts: Iterable[str], *, wanted: bool = False) -> None:
         """Hand hosts back, with what there is to know for whoever takes them next."""
         returned = []
         for host in hosts:
-            queue = self._scheduler.queues.get(host)
+            if not self._owns(host):
+                continue
+            if self._client.is_asking(host):
+                if host not in self._scheduler.queues:
+                    self._resting[host] = self._clock()
+                continue
             ready = None
-            if queue is not None:
+            if host in self._scheduler.queues:
                 ready = self._scheduler.time_of(host)
                 if not self._scheduler.drop(host):
                     continue
+                if wanted:  # whoever wants it comes before those who take what is due
+                    ready = max(ready, self._clock() + 4 * _POLL)
             self._resting.pop(host, None)
             delay, at = self._client.pace_of(host)
             not_before = max(at, self._resume_times.pop(host, 0.0))
             returned.append(ReturnedHost(host, delay, not_before, ready))
             self._take_at = min(self._take_at, math.inf if ready is None else ready)
+            self._returning.add(host)
         if returned:
-            self._state.unlease(await self._frontier.release(returned))
+            try:
+                self._state.unlease(await self._frontier.release(returned))
+            finally:
+                self._returning.difference_update(host.name for host in returned)
+
+    def _owns(self, host: str) -> bool:
+        """Whether this worker may ask a host."""
+        return host in self._frontier.owned and host not in self._returning
 
     # The budget.
 

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from sqlalchemy import Connection
+
 from manners.crawler.frontier.crawls import check_version, find
 from manners.crawler.frontier.summary import (
     CrawlSummary,
@@ -16,6 +18,8 @@ from manners.crawler.reasons import REDIRECT
 from manners.store.database import Store
 
 RUNNING, KILLED = "running", "stopped unexpectedly"
+WAITING, SILENT = "waiting for a worker", "not heard of"
+"""What is said of a crawl that nobody has begun to work on, and of a worker whose lease is over."""
 _QUEUED = ("queued", "leased")
 
 
@@ -26,6 +30,25 @@ class Blocked(NamedTuple):
     rule: str
     line: int
     number: int
+
+
+class WorkerStatus(NamedTuple):
+    """One of the processes that work on a crawl, or did."""
+
+    worker: int
+    name: str
+    """Machine and process."""
+    began: str
+    seen: str
+    """When it was last heard of."""
+    ended: str
+    """Why; or `RUNNING`, or `SILENT`."""
+    fetched: int
+    """Pages that were answered, redirects included."""
+    failed: int
+    requests: int
+    """For pages."""
+    bytes: int
 
 
 class Status(NamedTuple):
@@ -65,6 +88,8 @@ class Status(NamedTuple):
     """How many reasons there are."""
     hosts: int
     bytes: int
+    workers: list[WorkerStatus]
+    """Who works on it, or did; none in a store of an earlier version."""
 
     @property
     def fetched(self) -> int:
@@ -92,6 +117,7 @@ class Status(NamedTuple):
         return {
             **self._asdict(),
             "blocked": [blocked._asdict() for blocked in self.blocked],
+            "workers": [worker._asdict() for worker in self.workers],
             "fetched": self.fetched,
             "left": self.remaining,
             "resumable": self.resumable,
@@ -158,7 +184,8 @@ def status_of(store: Store, crawl: int | None = None, *, max_reasons: int = 20) 
     with store.reading() as connection:
         numbers = [row.id for row in all_crawls(connection)]
         row = crawl_row(connection, number)
-        counts = _counts(CrawlSummary(connection, row.id), max_reasons)
+        summary = CrawlSummary(connection, row.id)
+        counts, workers = _counts(summary, max_reasons), _workers(store, summary, connection)
     return Status(
         crawl=row.id,
         crawls=len(numbers),
@@ -167,20 +194,63 @@ def status_of(store: Store, crawl: int | None = None, *, max_reasons: int = 20) 
         began=_iso(row.at),
         ended=row.ended or _running_or_killed(store, row.id),
         seconds=row.seconds,
+        workers=workers,
         **counts,
     )
 
 
-def _iso(milliseconds: int) -> str:
+def _iso(milliseconds: float) -> str:
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")
 
 
 def _running_or_killed(store: Store, crawl: int) -> str:
     """What to say of a crawl that has no end in its store."""
-    if store.is_locked("crawl", crawl):
+    if store.is_sqlite and store.is_locked("crawl", crawl):
         return RUNNING
     with store.reading() as connection:  # it may have ended just now
-        return crawl_row(connection, crawl).ended or KILLED
+        ended = crawl_row(connection, crawl).ended
+        if ended or store.is_sqlite:
+            return ended or KILLED
+        workers = CrawlSummary(connection, crawl).workers()
+        now = _now(connection)
+    if any(row.ended is None and row.until > now for row in workers):
+        return RUNNING
+    return KILLED if workers else WAITING
+
+
+def _now(connection: Connection) -> float:
+    """The time, by the clock of a server."""
+    query = "SELECT extract(epoch FROM clock_timestamp())::float8"
+    return float(connection.exec_driver_sql(query).scalar_one())
+
+
+def _workers(store: Store, summary: CrawlSummary, connection: Connection) -> list[WorkerStatus]:
+    """The workers of a crawl, and what each has done."""
+    rows = summary.workers()
+    counts: dict[int, Counter[str]] = {}
+    for row in summary.counts_by_worker() if rows else ():
+        if row.kind == "page":
+            counts.setdefault(row.worker, Counter())[row.what] += row.number
+    is_locked = bool(rows) and store.is_sqlite and store.is_locked("crawl", rows[0].crawl)
+    now = 0.0 if store.is_sqlite else _now(connection)
+    found = []
+    for row in rows:
+        own = counts.get(row.id, Counter[str]())
+        is_heard_of = is_locked if store.is_sqlite else row.until > now
+        found.append(
+            WorkerStatus(
+                worker=row.id,
+                name=row.name,
+                began=_iso(row.began * 1000),
+                seen=_iso(row.seen * 1000),
+                ended=row.ended or (RUNNING if is_heard_of else SILENT),
+                fetched=own["done"],
+                failed=own["failed"],
+                requests=own["attempts"],
+                bytes=own["bytes"],
+            )
+        )
+    return found
 
 
 def _counts(summary: CrawlSummary, max_reasons: int) -> dict[str, Any]:

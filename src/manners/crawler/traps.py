@@ -83,7 +83,7 @@ def form_of(url: str) -> int | None:
     """
     path = match_path(url)
     form = template(path)
-    if form == path:
+    if "0" not in form and "?" not in form:
         return None
     digest = hashlib.blake2b(form.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)

@@ -8,10 +8,11 @@ that no record up to it was changed, inserted, removed or moved.
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from manners.errors import MissingExtra
+from manners.evidence.numbering import parse_number, place_of
 
 try:
     import rfc8785
@@ -54,6 +55,40 @@ class Head(NamedTuple):
         return cls(int(found[1]), found[2].lower())
 
 
+class AnchorHead(NamedTuple):
+    """The end of the chain of anchors: the head of a store with strands.
+
+    >>> str(AnchorHead(7, "ab" * 32))[:6]
+    'a7:aba'
+    """
+
+    number: int = 0
+    hash: str = GENESIS
+
+    def __str__(self) -> str:
+        return f"a{self.number}:{self.hash}"
+
+
+def parse_head(text: str) -> Head | AnchorHead:
+    """A head that somebody noted: of a chain (`17:…`), a strand (`3/17:…`) or anchors (`a5:…`).
+
+    >>> parse_head("3/17:" + "ab" * 32).number == 2**35 + 17
+    True
+    >>> parse_head("a5:" + "ab" * 32).number
+    5
+    """
+    text = text.strip()
+    if text[:1] in ("a", "A") and ":" in text[:20]:
+        return AnchorHead(*Head.parse(text[1:]))
+    place, mark, digest = text.partition(":")
+    if "/" in place:
+        try:
+            text = f"{parse_number(place)}{mark}{digest}"
+        except ValueError:
+            text = ""
+    return Head.parse(text)
+
+
 class ChainLink(NamedTuple):
     """A record as the chain sees it: two texts of canonical JSON, a type, and a hash."""
 
@@ -65,13 +100,34 @@ class ChainLink(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """A problem of a chain, and the record that has it."""
+    """A problem of a chain, and the record that has it; or an anchor, or a whole strand."""
 
     id: int
+    """The number of the record; 0 if it is not about one."""
     problem: str
+    strand: int | None = None
+    """The strand, if the store has several."""
+    anchor: int | None = None
+    """The number of an anchor, if it is about that."""
 
     def __str__(self) -> str:
-        return f"record {self.id}: {self.problem}"
+        if self.anchor is not None:
+            return f"anchor {self.anchor}: {self.problem}"
+        if self.strand is None:
+            return f"record {self.id}: {self.problem}"
+        place = f", record {place_of(self.id, self.strand)}" if self.id else ""
+        return f"strand {self.strand}{place}: {self.problem}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding as plain values; `strand` and `anchor` only if it has them."""
+        values: dict[str, Any] = {"id": self.id, "problem": self.problem}
+        if self.strand is not None or self.anchor is not None:
+            values["id"] = self.id or None
+        if self.strand is not None:
+            values["strand"] = self.strand
+        if self.anchor is not None:
+            values["anchor"] = self.anchor
+        return values
 
 
 def hash_of(previous: str, number: int, kind: str, content: str, metadata: str) -> str:
@@ -87,20 +143,28 @@ def hash_of(previous: str, number: int, kind: str, content: str, metadata: str) 
     return digest.hexdigest()
 
 
-def verify(links: Iterable[ChainLink], start: Head, head: Head | None = None) -> Iterator[Finding]:
+def verify(
+    links: Iterable[ChainLink],
+    start: Head,
+    head: Head | None = None,
+    shown: Callable[[int], object] = int,
+) -> Iterator[Finding]:
     """The problems of a chain that begins after `start`; `head` was noted at an earlier time.
 
-    >>> list(verify([], Head(), Head(1, "ab" * 32)))
-    [Finding(id=1, problem='is missing: the chain ends at 0, the noted head is record 1')]
+    `shown` is the number of a record as texts have it.
+
+    >>> [str(finding) for finding in verify([], Head(), Head(1, "ab" * 32))]
+    ['record 1: is missing: the chain ends at 0, the noted head is record 1']
     """
     last, seen = start, start.number == (head.number if head else -1)
     if head and head.number < start.number:
-        yield Finding(head.number, f"cannot be verified: records up to {start.number} were pruned")
+        pruned = f"records up to {shown(start.number)} were pruned"
+        yield Finding(head.number, f"cannot be verified: {pruned}")
         seen = True
     elif head and seen and head.hash != start.hash:
         yield Finding(head.number, "its hash differs from the noted head")
     for link in links:
-        yield from _gaps(last, link)
+        yield from _gaps(last, link, shown)
         if not _follows(last, link):
             # The next record is compared with the stored hash, not with the computed one: so one
             # change is one finding.
@@ -113,7 +177,8 @@ def verify(links: Iterable[ChainLink], start: Head, head: Head | None = None) ->
     if head and not seen:
         yield Finding(
             head.number,
-            f"is missing: the chain ends at {last.number}, the noted head is record {head.number}",
+            f"is missing: the chain ends at {shown(last.number)},"
+            f" the noted head is record {shown(head.number)}",
         )
 
 
@@ -127,13 +192,15 @@ def _follows(last: Head, link: ChainLink) -> bool:
     return expected == link.hash
 
 
-def _gaps(last: Head, link: ChainLink) -> Iterator[Finding]:
+def _gaps(last: Head, link: ChainLink, shown: Callable[[int], object]) -> Iterator[Finding]:
     expected = last.number + 1
     if link.id > expected:
-        missing = f"{expected}" if link.id == expected + 1 else f"{expected} to {link.id - 1}"
+        missing = f"{shown(expected)}"
+        if link.id > expected + 1:
+            missing = f"{missing} to {shown(link.id - 1)}"
         yield Finding(expected, f"is missing ({missing})")
     elif link.id < expected:
-        yield Finding(link.id, f"comes after record {last.number}")
+        yield Finding(link.id, f"comes after record {shown(last.number)}")
 
 
 def canonical(value: Any) -> str:

@@ -6,134 +6,53 @@ file is rewritten: `Exported.limits` says what a file cannot show by itself.
 """
 
 import hashlib
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
-from manners._text import count, printable
+from manners._text import count
 from manners.errors import MannersError
-from manners.evidence.chain import GENESIS, Head, hash_of
-from manners.evidence.record import EvidenceView, Record, without_query
+from manners.evidence.anchoring import Anchor
+from manners.evidence.chain import GENESIS, AnchorHead, Head, hash_of
+from manners.evidence.export_chains import ExportedChains, PreviousRecord
+from manners.evidence.export_lines import (
+    COMPLETE,
+    FILTERED,
+    ExportedRecord,
+    Exporting,
+    Opening,
+    Trailer,
+    as_dict,
+    digest_line,
+    export_view,
+    read_line,
+)
+from manners.evidence.numbering import before_first, place_of, strand_of
+from manners.evidence.record import Record
+
+__all__ = [
+    "COMPLETE",
+    "FILTERED",
+    "Exported",
+    "Exporting",
+    "LineFinding",
+    "NotAnExport",
+    "Trailer",
+    "as_dict",
+    "bounded_lines",
+    "export_view",
+    "holds",
+]
 
 MAX_LINE = 16 * 1024 * 1024
 """The longest line of an exported file, in bytes."""
 
-_RECORD = {"id", "type", "content", "metadata", "previous", "hash"}
 _MAX_INVALID = 100
 """Invalid lines at the beginning after which a file is not an export."""
-
-
-def as_dict(record: Record, redact_query: bool = False) -> dict[str, Any]:
-    """A record as a line of an exported file.
-
-    A line without its query says so: its hash is the hash of the complete record.
-
-    >>> record = Record(1, "robots_allowed", {}, {"url": "http://a/?token=1"}, "ab" * 32)
-    >>> line = as_dict(record, redact_query=True)
-    >>> line["metadata"], line["redacted"]
-    ({'url': 'http://a/?…'}, True)
-    """
-    values = record.to_dict()
-    shown = without_query(record.url)
-    if redact_query and shown != record.url:
-        values["metadata"]["url"] = shown
-        values["redacted"] = True
-    return values
-
 
 WITHOUT_HEAD = (
     "without --head: cannot tell whether records are missing at the end, or all were rewritten"
 )
 """What neither a store nor an older export can show by itself."""
-
-COMPLETE, FILTERED = "whole", "filtered"
-"""What is in an export: all records of a store, or those that a filter chose."""
-
-
-class Trailer(NamedTuple):
-    """The last line of an export: what is in it."""
-
-    kind: str
-    """`whole` or `filtered`."""
-    records: int
-    total: int
-    """How many records the store had."""
-    start: Head
-    """Where the chain of the store begins: after the last pruned record."""
-    head: Head
-    """Where it ends."""
-    digest: str
-    """SHA-256 of the hashes of the records, one a line."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The trailer as a line of a file."""
-        values = self._asdict()
-        values["start"], values["head"] = str(self.start), str(self.head)
-        return {"export": values.pop("kind"), **values}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Trailer":
-        """The trailer that `to_dict` wrote; ValueError if it is not one."""
-        numbers = values.get("records"), values.get("total")
-        if values.keys() != _TRAILER or values["export"] not in (COMPLETE, FILTERED):
-            raise ValueError("not a valid last line")
-        if not all(type(number) is int and number >= 0 for number in numbers):
-            raise ValueError("a last line without counts")
-        heads = Head.parse(str(values["start"])), Head.parse(str(values["head"]))
-        records, total = (int(str(number)) for number in numbers)
-        return cls(str(values["export"]), records, total, *heads, str(values["digest"]))
-
-
-_TRAILER = {"export", "records", "total", "start", "head", "digest"}
-
-
-def _digest_line(record: Record) -> bytes:
-    """What the digest of an export covers of a record."""
-    return f"{record.hash}\n".encode("utf-8", "surrogatepass")
-
-
-class Exporting:
-    """Makes the lines of an export, and counts them for the trailer.
-
-    >>> record = Record(1, "robots_allowed", {}, {"url": "http://a/"}, "ab" * 32)
-    >>> exporting = Exporting(COMPLETE)
-    >>> exporting.line(record)["export"]
-    'whole'
-    >>> exporting.trailer(Head(), Head(1, "ab" * 32), 1).records
-    1
-    """
-
-    def __init__(self, kind: str, redact_query: bool = False) -> None:
-        self._kind, self._redact = kind, redact_query
-        self._digest = hashlib.sha256()
-        self.records = 0
-        """How many there were so far."""
-
-    def line(self, record: Record) -> dict[str, Any]:
-        """A record as a line of the export."""
-        self.records += 1
-        self._digest.update(_digest_line(record))
-        return {**as_dict(record, self._redact), "export": self._kind}
-
-    def trailer(self, start: Head, head: Head, total: int) -> Trailer:
-        """The last line."""
-        digest = self._digest.hexdigest()
-        return Trailer(self._kind, self.records, total, start, head, digest)
-
-
-def export_view(
-    view: EvidenceView,
-    exporting: Exporting,
-    emit: Callable[[dict[str, Any]], object],
-    add_snapshot: Callable[[object], object],
-) -> Trailer:
-    """Emit the records of a view, and the trailer; pass on the SHA-256 of each robots.txt."""
-    for record in view.records:
-        emit(exporting.line(record))
-        add_snapshot(record.metadata.get("snapshot"))
-    trailer = exporting.trailer(view.start, view.head, view.total)
-    emit(trailer.to_dict())
-    return trailer
 
 
 def bounded_lines(file: BinaryIO) -> Iterator[bytes]:
@@ -173,28 +92,25 @@ class LineFinding(NamedTuple):
     id: int | None
     """The number of the record, if it could be read."""
     problem: str
+    strand: int | None = None
+    """Its strand, if the export has several."""
 
     def __str__(self) -> str:
-        places = (f"line {self.line}" if self.line else "", f"record {self.id}" if self.id else "")
+        number = self.id if self.strand is None else place_of(self.id, self.strand)
+        places = (
+            f"line {self.line}" if self.line else "",
+            "" if self.strand is None else f"strand {self.strand}",
+            f"record {number}" if self.id else "",
+        )
         place = ", ".join(filter(None, places))
         return f"{place}: {self.problem}" if place else self.problem
 
-
-class _Previous(NamedTuple):
-    """What is compared with the next record."""
-
-    id: int
-    hash: str
-    is_redacted: bool
-
-
-class _ExportedRecord(NamedTuple):
-    """A record, and what its line says about the export."""
-
-    record: Record
-    is_redacted: bool
-    kind: str | None
-    """The kind of the export; None in those of version 0.1."""
+    def to_dict(self) -> dict[str, Any]:
+        """The finding as plain values; `strand` only if it has one."""
+        values = self._asdict()
+        if self.strand is None:
+            del values["strand"]
+        return values
 
 
 class Exported:
@@ -206,7 +122,7 @@ class Exported:
     manners.evidence.export.NotAnExport: no line is a record
     """
 
-    def __init__(self, noted: Head | None = None) -> None:
+    def __init__(self, noted: Head | AnchorHead | None = None) -> None:
         self.noted = noted
         self.records = 0
         """How many there were."""
@@ -218,9 +134,9 @@ class Exported:
         """Places where the numbers are not consecutive."""
         self.trailer: Trailer | None = None
         """The last line; None before it is read, and in older exports."""
+        self._chains = ExportedChains()
         self._first: Record | None = None
         self._kind: str | None = None
-        self._last: _Previous | None = None
         self._has_noted = self._has_findings = False
         self._digest = hashlib.sha256()
 
@@ -238,7 +154,7 @@ class Exported:
                 read = _read(line)
             except (ValueError, RecursionError) as error:
                 finding = LineFinding(number, None, f"is not a record: {error}")
-                if self.records or self.trailer:
+                if self.records or self.trailer or self._chains.opening:
                     yield finding
                 elif len(early) == _MAX_INVALID:
                     break
@@ -249,19 +165,53 @@ class Exported:
             early.clear()
             if self.trailer is not None:
                 yield LineFinding(number, None, "comes after the last line of the export")
-            if isinstance(read, Trailer):
-                self.trailer = self.trailer or read
-                continue
-            for problem in self._check(read):
-                yield LineFinding(number, read.record.id, problem)
+            yield from self._line(number, read)
         if early:
             raise NotAnExport("no line is a record")
         yield from (LineFinding(0, None, problem) for problem in self._missing())
-        noted, trailer = self.noted, self.trailer
-        is_start = trailer is not None and trailer.start == noted  # and no record follows
-        if noted is not None and noted.number and not (self._has_noted or is_start):
-            problem = "is the noted head, and is missing: the file was cut short, or filtered"
-            yield LineFinding(0, noted.number, problem)
+        yield from self._noted_missing()
+
+    def _line(
+        self, number: int, read: ExportedRecord | Anchor | Opening | Trailer
+    ) -> Iterator[LineFinding]:
+        """The problems of a line."""
+        if isinstance(read, Trailer):
+            self.trailer = self.trailer or read
+        elif isinstance(read, Opening):
+            if self.records or self._chains.opening:
+                yield LineFinding(number, None, "is a first line, and comes later")
+            else:
+                self._kind = read.kind
+                self._chains.begin(read, self.noted)
+        elif isinstance(read, Anchor):
+            self._digest.update(digest_line(read))
+            noted = self.noted
+            self._has_noted |= isinstance(noted, AnchorHead) and noted.number == read.number
+            for problem in self._chains.check(read):
+                yield LineFinding(number, None, f"anchor {read.number}: {problem}")
+        else:
+            identity = read.record.id
+            for problem in self._check(read):
+                strand = strand_of(identity) if self._chains.has_strands else None
+                yield LineFinding(number, identity, problem, strand)
+
+    def _noted_missing(self) -> Iterator[LineFinding]:
+        """Whether the noted head is missing."""
+        noted, trailer, opening = self.noted, self.trailer, self._chains.opening
+        missing = "is the noted head, and is missing: the file was cut short, or filtered"
+        if noted is None or not noted.number or self._has_noted:
+            return
+        if isinstance(noted, AnchorHead):
+            if opening is None or opening.anchors != noted:
+                yield LineFinding(0, None, f"anchor {noted.number} {missing}")
+            return
+        # No record follows a checkpoint that is the end of its chain, too.
+        is_start = trailer is not None and trailer.strands is None and trailer.start == noted
+        if opening is not None and noted in opening.strands.values():
+            is_start = True
+        if not is_start:
+            strand = strand_of(noted.number) if self._chains.has_strands else None
+            yield LineFinding(0, noted.number, missing, strand)
 
     def _missing(self) -> Iterator[str]:
         """What is missing, by the trailer."""
@@ -275,14 +225,16 @@ class Exported:
         if self.records != trailer.records:
             had = count(trailer.records, "record")
             yield f"the export had {had}, the file has {self.records:,}"
-        if trailer.kind == COMPLETE:
+        if trailer.strands is not None or self._chains.opening is not None:
+            yield from self._chains.ends(trailer)
+        elif trailer.kind == COMPLETE:
             yield from self._ends(trailer)
         if not self._has_findings and self._digest.hexdigest() != trailer.digest:
             yield "the records are not the exported ones"
 
     def _ends(self, trailer: Trailer) -> Iterator[str]:
         """Whether a whole export begins and ends where the chain does."""
-        first, last = self._first, self._last
+        first, last = self._first, self._chains.last.get(1)
         if first is None or last is None:
             return  # the counts differ, which is a finding already
         if first.id != trailer.start.number + 1:
@@ -305,7 +257,12 @@ class Exported:
         if trailer is None:
             yield from self._unknown()
             return
-        if trailer.start.number:
+        if self._chains.opening is not None:
+            starts = self._chains.opening.strands.items()
+            pruned = sum(start.number > before_first(strand) for strand, start in starts)
+            if pruned:
+                yield f"records of {count(pruned, 'strand')} were pruned before"
+        elif trailer.start.number:
             yield f"records up to {trailer.start.number} were pruned before"
         if trailer.kind == FILTERED:
             yield (
@@ -318,7 +275,8 @@ class Exported:
     def _unknown(self) -> Iterator[str]:
         """What an export without a trailer cannot show."""
         if self._first is not None and self._first.id > 1:
-            yield f"it begins with record {self._first.id}: earlier ones are unknown"
+            first = self._chains.shown(self._first.id)
+            yield f"it begins with record {first}: earlier ones are unknown"
         if self.gaps:
             yield (
                 f"gaps between the numbers: {self.gaps:,}, as in a filtered export; cannot tell"
@@ -330,15 +288,17 @@ class Exported:
                 " complete"
             )
 
-    def _check(self, line: _ExportedRecord) -> Iterator[str]:
+    def _check(self, line: ExportedRecord) -> Iterator[str]:
         record, is_redacted = line.record, line.is_redacted
-        last, self.records = self._last, self.records + 1
-        self._digest.update(_digest_line(record))
+        strand, self.records = strand_of(record.id), self.records + 1
+        last = self._chains.last.get(strand)
+        self._digest.update(digest_line(record))
         if self._first is None:
-            self._first, self._kind = record, line.kind
-        elif line.kind != self._kind:
+            self._first = record
+            if self._chains.opening is None:
+                self._kind = line.kind
+        if line.kind != self._kind:
             yield f"is a line of another export ({line.kind or 'an older one'})"
-        follows = last is not None and record.id == last.id + 1
         is_intact = holds(record)
         if is_redacted and not is_intact:
             self.redacted += 1
@@ -346,63 +306,47 @@ class Exported:
                 yield "is marked as redacted, but nothing is left out"
         elif not is_intact:
             yield "was changed"
-        if record.id == 1 and record.previous != GENESIS:
+        if record.id == before_first(strand) + 1 and record.previous != GENESIS:
             yield "is the first record, but has a previous hash"
-        if last is not None and record.id <= last.id:
-            yield f"comes after record {last.id}"
-        elif last is not None and not follows:
+        if strand in self._chains.closed:
+            yield "comes after its strand was closed"
+        if last is not None:
+            yield from self._follow(record, last, is_intact)
+        yield from self._compare(record)
+        self._chains.last[strand] = PreviousRecord(
+            record.id, record.hash, is_redacted and not is_intact
+        )
+
+    def _follow(self, record: Record, last: PreviousRecord, is_intact: bool) -> Iterator[str]:
+        """Whether a record follows the one before it in its strand."""
+        if record.id <= last.id:
+            yield f"comes after record {self._chains.shown(last.id)}"
+        elif record.id != last.id + 1:
             self.gaps += 1
             if self._kind == COMPLETE:
-                is_one = record.id == last.id + 2
-                which = f"{last.id + 1} is" if is_one else f"{last.id + 1} to {record.id - 1} are"
+                first, final = self._chains.shown(last.id + 1), self._chains.shown(record.id - 1)
+                is_one = first == final
+                which = f"{first} is" if is_one else f"{first} to {final} are"
                 yield f"record{'' if is_one else 's'} {which} missing before it"
-        elif last is not None and record.previous != last.hash:
-            yield f"does not follow record {last.id} as it is here"
-        elif last is not None and last.is_redacted and is_intact:
+        elif record.previous != last.hash:
+            yield f"does not follow record {self._chains.shown(last.id)} as it is here"
+        elif last.is_redacted and is_intact:
             self.covered += 1
-        yield from self._compare(record)
-        self._last = _Previous(record.id, record.hash, is_redacted and not is_intact)
 
     def _compare(self, record: Record) -> Iterator[str]:
         """The noted head is the hash of one record, and the previous hash of the next."""
-        if self.noted is None:
+        if self.noted is None or isinstance(self.noted, AnchorHead):
             return
         for number, digest in ((record.id, record.hash), (record.id - 1, record.previous)):
             if number == self.noted.number and not self._has_noted:
                 self._has_noted = True
                 if digest != self.noted.hash:
-                    yield f"the hash of record {number} differs from the noted head"
+                    shown = self._chains.shown(number)
+                    yield f"the hash of record {shown} differs from the noted head"
 
 
-def _read(line: bytes) -> _ExportedRecord | Trailer:
-    """The record in a line, or the trailer."""
+def _read(line: bytes) -> ExportedRecord | Anchor | Opening | Trailer:
+    """What is in a line, if it is not too long."""
     if len(line) > MAX_LINE:
         raise ValueError("too long")
-    try:
-        values = json.loads(line.decode("utf-8-sig"), object_pairs_hook=_unique)
-    except UnicodeDecodeError:
-        raise ValueError("not UTF-8") from None
-    except json.JSONDecodeError:
-        raise ValueError("not JSON") from None
-    if isinstance(values, dict) and "export" in values and "id" not in values:
-        return Trailer.from_dict(values)
-    if not isinstance(values, dict) or not values.keys() >= _RECORD:
-        raise ValueError("a member is missing")
-    # No hash covers more members: they must not pass for a part of the record.
-    for name in values.keys() - _RECORD - {"redacted", "export"}:
-        raise ValueError(f"unknown member {printable(name[:100])!r}, covered by no hash")
-    kind = values.get("export")
-    if kind not in (None, COMPLETE, FILTERED):
-        raise ValueError("unknown kind of export")
-    record = Record.from_dict(values)
-    if record.id < 1:
-        raise ValueError("its number is below 1")
-    return _ExportedRecord(record, values.get("redacted") is True, kind)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object; with a duplicate member, readers would disagree about it."""
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        raise ValueError("a member is in it twice")
-    return members
+    return read_line(line)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
@@ -11,7 +11,8 @@ import msgspec
 
 from manners._text import to_bytes
 from manners.cache.site import Site
-from manners.evidence.chain import ChainLink, Head, canonical
+from manners.evidence.anchoring import Anchor
+from manners.evidence.chain import AnchorHead, ChainLink, Head, canonical
 from manners.retrieval.profiles import Profile
 from manners.robots.policy import Policy
 from manners.robots.verdict import Reason, Verdict
@@ -111,16 +112,28 @@ class Record:
         return f"{self.id} {allowed} {self.url} ({self.metadata.get('reason')})"
 
 
-class EvidenceView(NamedTuple):
-    """Records of a store, and the chain they belong to."""
+class StrandView(NamedTuple):
+    """A strand of a store: where it begins and ends."""
 
+    strand: int
     start: Head
-    """Where the chain begins: after the last pruned record."""
+    """After its last pruned record."""
     head: Head
+
+
+class EvidenceView(NamedTuple):
+    """Records of a store, and the chains they belong to."""
+
+    start: Head | AnchorHead
+    """Where the chain begins, after the last pruned record; with strands, the chain of anchors."""
+    head: Head | AnchorHead
+    """Where it ends."""
     total: int
     """How many records the store has."""
-    records: Iterator[Record]
-    """Those that the filter chose."""
+    records: Iterator[Record | Anchor]
+    """Those that the filter chose; with strands, and without a filter, the anchors too."""
+    strands: Sequence[StrandView] = ()
+    """The strands; none for a store with one chain."""
 
 
 class _Prefix(NamedTuple):

@@ -32,7 +32,11 @@ class Difference(NamedTuple):
     """The version that decided then, if it is not the one that decides now."""
 
     def __str__(self) -> str:
-        text = f"record {self.id}: {self.url}: {self.problem}"
+        return self.to_text(str(self.id))
+
+    def to_text(self, number: str) -> str:
+        """The difference on one line, with the number of its record as people read it."""
+        text = f"record {number}: {self.url}: {self.problem}"
         return f"{text} (decided by {self.engine})" if self.engine else text
 
 

@@ -1,34 +1,49 @@
 """The evidence store: records in a hash chain, durable before anything depends on them."""
 
-import hashlib
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
-from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from manners import logs
 from manners.errors import MissingExtra, StoreAway, StoreError, StoreTimeout, StrandClosed
 
 try:  # before what needs it, too
-    from sqlalchemy import Connection, Result, Select, delete, func, insert, select
+    from sqlalchemy import Connection, func, select
 except ModuleNotFoundError as error:
     if error.name != "sqlalchemy":
         raise
     raise MissingExtra("sqlalchemy", "crawl") from None
 
-from manners.evidence import chain
-from manners.evidence.chain import GENESIS, ChainLink, Finding, Head, hash_of
-from manners.evidence.queries import body_bytes, chain_head, snapshot_body
-from manners.evidence.record import Draft, EvidenceView, Record, Snapshot, indexed_agent, parse
-from manners.evidence.strands import SHARED
-from manners.evidence.tables import checkpoints, evidence, snapshots
+from manners.evidence import anchors, pruning
+from manners.evidence.anchoring import Anchor
+from manners.evidence.chain import AnchorHead, Finding, Head, hash_of
+from manners.evidence.merging import anchored_records, merged_records
+from manners.evidence.numbering import SHARED, strand_of
+from manners.evidence.queries import (
+    EVERYTHING,
+    Filter,
+    chain_head,
+    chain_start,
+    has_strands,
+    hash_before,
+    record_of,
+    snapshot_body,
+    store_head,
+    strand_heads,
+    strand_starts,
+    streamed,
+    with_previous,
+)
+from manners.evidence.record import Draft, EvidenceView, Record, Snapshot, StrandView
+from manners.evidence.tables import evidence
+from manners.evidence.verifying import verify_store
 from manners.store.database import TIMEOUT, Job, Store
-from manners.urls import host
 
-_AT_A_TIME = 1_000
+__all__ = ["EVERYTHING", "EvidenceStore", "Filter"]
+
 _PATIENCE = 900.0
 """Seconds for which a server that is away is waited for."""
 _PAUSE = 0.5
@@ -37,37 +52,9 @@ _MAX_REMEMBERED = 100_000
 """Snapshots that are remembered as stored."""
 
 _HEAD = "SELECT number, hash FROM evidence_head"
-_PRUNED = "SELECT max(number) FROM evidence_checkpoints"
+_PRUNED = "SELECT batch FROM evidence_head WHERE one = 1"
+"""How often the store was pruned, whichever strand: see `pruning.py`."""
 _COLUMNS = ("id", "type", "host", "agent", "at", "snapshot", "content", "metadata", "hash")
-
-
-class Filter(NamedTuple):
-    """Which records to read; None means any."""
-
-    host: str | None = None
-    since: float | None = None
-    """Seconds since the epoch, inclusive."""
-    until: float | None = None
-    """Seconds since the epoch, exclusive."""
-    type: str | None = None
-    agent: str | None = None
-
-    def apply(self, query: "Select[Any]") -> "Select[Any]":
-        """Restrict a query to these records."""
-        if self.host is not None:
-            query = query.where(evidence.c.host == self.host)
-        if self.since is not None:
-            query = query.where(evidence.c.at >= int(self.since * 1000))
-        if self.until is not None:
-            query = query.where(evidence.c.at < int(self.until * 1000))
-        if self.type is not None:
-            query = query.where(evidence.c.type == self.type)
-        if self.agent is not None:
-            query = query.where(evidence.c.agent == self.agent)
-        return query
-
-
-EVERYTHING = Filter()
 
 
 class _Statements:
@@ -81,7 +68,8 @@ class _Statements:
         self.lock_head = f"{_HEAD}{own}{'' if is_sqlite else ' FOR UPDATE'}"
         self.move_head = f"UPDATE evidence_head SET number = {mark}, hash = {mark}{own}"  # noqa: S608
         self.begin = (
-            f"UPDATE evidence_head SET batch = {mark}{own} AND NOT closed RETURNING number, hash"  # noqa: S608
+            f"UPDATE evidence_head SET batch = {mark}{own} AND NOT closed"  # noqa: S608
+            f" AND batch < {mark} RETURNING number, hash"
         )
         self.last_batch = f"SELECT batch FROM evidence_head{own}"  # noqa: S608
         self.insert_snapshot = (
@@ -99,7 +87,7 @@ class _StoredSnapshots:
         self._pruned: int | None = None
 
     def missing(self, drafts: Sequence[Draft], pruned: int | None) -> list[Snapshot]:
-        """The snapshots of drafts that are not stored; `pruned` is the last checkpoint.
+        """The snapshots of drafts that are not stored; `pruned` is how often was pruned.
 
         Pruning, in any process, deletes snapshots: after it nothing is known.
         """
@@ -198,6 +186,8 @@ class EvidenceStore(Store):
             try:
                 # Where a commit was not answered, the store knows whether it was made.
                 answers = (is_unknown and self._answers_if_made()) or super()._write(batch)
+            except _WasMade:  # while this one waited for it, or looked away
+                answers = self._answers
             except (StoreAway, StoreTimeout) as error:
                 if self._is_closing.wait(_PAUSE) or time.monotonic() > gives_up_at:
                     raise
@@ -205,11 +195,11 @@ class EvidenceStore(Store):
                 if not self.is_away:
                     logs.warned(f"{error}; waiting for it")
                     self.is_away = True
-            else:
-                if self.is_away:
-                    logs.warned(f"{self.place!r}: it is there again")
-                    self.is_away = False
-                return answers
+                continue
+            if self.is_away:
+                logs.warned(f"{self.place!r}: it is there again")
+                self.is_away = False
+            return answers
 
     def _answers_if_made(self) -> Sequence[Any] | None:
         """The answers of the last transaction, if it was made."""
@@ -230,9 +220,12 @@ class EvidenceStore(Store):
     def _begin(self, connection: Connection) -> None:
         if self._strand != SHARED:
             # Locked until the end: whoever closes the strand waits for this transaction.
-            found = connection.exec_driver_sql(self._sql.begin, (self._batch, self._strand))
-            self._head = found.first()
+            own = (self._batch, self._strand, self._batch)
+            self._head = connection.exec_driver_sql(self._sql.begin, own).first()
             if self._head is None:
+                last = connection.exec_driver_sql(self._sql.last_batch, (self._strand,)).scalar()
+                if last == self._batch:
+                    raise _WasMade
                 raise StrandClosed(self.place, f"strand {self._strand} was closed")
 
     def close(self) -> None:
@@ -283,34 +276,46 @@ class EvidenceStore(Store):
         Records are deleted from the beginning, up to the first that is not older.
         """
         with self.writing() as connection:
-            self._locked_head(connection)
-            young = select(func.min(evidence.c.id)).where(evidence.c.at >= int(before * 1000))
-            first = connection.execute(young).scalar()
-            old = select(func.max(evidence.c.id))
-            if first is not None:
-                old = old.where(evidence.c.id < first)
-            last = connection.execute(old).scalar()
-            if last is None:
-                return 0
-            hashed = connection.execute(select(evidence.c.hash).where(evidence.c.id == last))
-            mark = {"number": last, "hash": hashed.scalar_one(), "at": int(self._clock() * 1000)}
-            connection.execute(insert(checkpoints).values(mark))
-            removed = connection.execute(delete(evidence).where(evidence.c.id <= last)).rowcount
-            used = select(evidence.c.snapshot).where(evidence.c.snapshot.is_not(None))
-            connection.execute(delete(snapshots).where(snapshots.c.sha256.not_in(used)))
-        return removed
+            pruning.lock_all(connection)
+            if self._strand == SHARED:
+                self._locked_head(connection)
+            return pruning.prune(connection, int(before * 1000), int(self._clock() * 1000))
+
+    def anchor(self, now: float, *, wait: bool = False) -> Anchor | None:
+        """Append an anchor: where all strands end. None if no strand has moved since the last.
+
+        None, too, while another process appends one, unless this one is to `wait` for it; and in a
+        store with one chain, which needs none.
+        """
+        with self.writing() as connection:
+            return anchors.append(connection, now, wait=wait)
 
     # Reading.
 
-    def head(self) -> Head:
-        """Where the chain ends; keep it elsewhere, to compare."""
+    def has_strands(self) -> bool:
+        """Whether it has several strands, and anchors."""
         with self.reading() as connection:
-            return chain_head(connection) or Head()
+            return has_strands(connection, self.version)
 
-    def start(self) -> Head:
-        """Where the chain begins: after the last pruned record."""
+    def head(self) -> Head | AnchorHead:
+        """Where the chain ends; with strands, the chain of anchors. Keep it elsewhere, to compare.
+
+        With strands, `anchor` comes first: what was appended after the last anchor is not covered.
+        """
         with self.reading() as connection:
-            return _start(connection)
+            return store_head(connection, self.version)
+
+    def start(self) -> Head | AnchorHead:
+        """Where the chain begins, after the last pruned record; with strands, the anchors."""
+        with self.reading() as connection:
+            if has_strands(connection, self.version):
+                return strand_starts(connection).anchors
+            return chain_start(connection)
+
+    def strands(self) -> list[StrandView]:
+        """Where each strand begins and ends; one for a store with one chain."""
+        with self.reading() as connection:
+            return _strands(connection, self.version)
 
     def count(self, wanted: Filter = EVERYTHING) -> int:
         """How many records there are."""
@@ -326,18 +331,42 @@ class EvidenceStore(Store):
     def records(
         self, wanted: Filter = EVERYTHING, last: int | None = None
     ) -> Generator[Record, None, None]:
-        """The records, in the order of the chain; with `last`, only that many of the latest."""
+        """The records, in the order of the chain; with `last`, only that many of the latest.
+
+        With strands, in the order of time, and within a strand in its order.
+        """
         with self.reading() as connection:
-            yield from _records(connection, wanted, last)
+            if has_strands(connection, self.version):
+                yield from merged_records(connection, wanted, last)
+            else:
+                yield from _records(connection, wanted, last)
 
     @contextmanager
     def view(self, wanted: Filter = EVERYTHING) -> Iterator[EvidenceView]:
-        """Records and the chain they belong to, as they are at one time."""
+        """Records and the chains they belong to, as they are at one time.
+
+        With strands, each anchor comes after the records that it covers, and the rest after it; a
+        filtered view has no anchors.
+        """
         with self.reading() as connection:
             total = int(connection.execute(select(func.count()).select_from(evidence)).scalar_one())
-            start, end = _start(connection), chain_head(connection) or Head()
-            with closing(_records(connection, wanted, None)) as found:
-                yield EvidenceView(start, end, total, found)
+            end = store_head(connection, self.version)
+            found: Generator[Record | Anchor, None, None]
+            if isinstance(end, AnchorHead):
+                start: Head | AnchorHead = strand_starts(connection).anchors
+                strands = _strands(connection, self.version)
+                is_whole = wanted == EVERYTHING
+                found = (
+                    anchored_records(connection) if is_whole else merged_records(connection, wanted)
+                )
+            else:
+                start, strands, found = (
+                    chain_start(connection),
+                    [],
+                    _records(connection, wanted, None),
+                )
+            with closing(found):
+                yield EvidenceView(start, end, total, found, strands)
 
     def record(self, number: int) -> Record | None:
         """One record, with the previous hash."""
@@ -345,112 +374,53 @@ class EvidenceStore(Store):
             row = connection.execute(select(evidence).where(evidence.c.id == number)).first()
             if row is None:
                 return None
+            if has_strands(connection, self.version):
+                start = strand_starts(connection).of(strand_of(number))
+            else:
+                start = chain_start(connection)
             earlier = select(evidence.c.hash).where(evidence.c.id == number - 1)
             previous = connection.execute(earlier).scalar()
-            previous = previous or _before(number, _start(connection))
-        return _record(row, previous)
+            previous = previous or hash_before(number, start)
+        return record_of(row, previous)
 
     def snapshot(self, sha256: str) -> bytes | None:
         """The robots.txt with a SHA-256, as it was received."""
         with self.reading() as connection:
             return snapshot_body(connection, sha256)
 
-    def verify(self, noted: Head | None = None) -> Generator[Finding, None, None]:
+    def verify(self, noted: Head | AnchorHead | None = None) -> Generator[Finding, None, None]:
         """The problems of the store, record by record; none if all is as it was written.
 
         With a head that was noted elsewhere, this finds records missing at the end, and a chain
         that was rewritten.
         """
-        with (
-            self.reading() as connection,
-            _streamed(connection, select(evidence).order_by(evidence.c.id)) as rows,
-        ):
-            problems: list[Finding] = []
-            last = [_start(connection)]
+        with self.reading() as connection:
+            yield from verify_store(connection, self.version, noted)
 
-            def links() -> Iterator[ChainLink]:
-                for row in rows:
-                    problems.extend(_columns_changed(row))
-                    last[0] = Head(row.id, row.hash)
-                    yield ChainLink(row.id, row.type, row.content, row.metadata, row.hash)
 
-            for finding in chain.verify(links(), last[0], noted):
-                yield from problems
-                problems.clear()
-                yield finding
-            yield from problems
-            written = chain_head(connection)
-            if written is None:
-                yield Finding(last[0].number, "is the last record, and the stored head is missing")
-            elif written != last[0]:
-                yield Finding(
-                    written.number, f"is the stored head, but the chain ends at {last[0].number}"
-                )
-            yield from self._snapshots_changed(connection)
-
-    def _snapshots_changed(self, connection: Connection) -> Iterator[Finding]:
-        first = select(func.min(evidence.c.id), evidence.c.snapshot)
-        first = first.where(evidence.c.snapshot.is_not(None)).group_by(evidence.c.snapshot)
-        first_use = {sha256: number for number, sha256 in connection.execute(first)}
-        with _streamed(connection, select(snapshots)) as rows:
-            for row in rows:
-                number = first_use.pop(row.sha256, None)
-                if number and hashlib.sha256(body_bytes(row.body)).hexdigest() != row.sha256:
-                    yield Finding(number, f"its robots.txt was changed ({row.sha256})")
-        for sha256, number in first_use.items():
-            yield Finding(number, f"its robots.txt is missing ({sha256})")
+class _WasMade(Exception):
+    """A transaction whose commit was not answered was made after all."""
 
 
 def _records(
     connection: Connection, wanted: Filter, last: int | None
 ) -> Generator[Record, None, None]:
-    before = evidence.alias()
-    query = select(evidence, before.c.hash.label("previous")).order_by(evidence.c.id)
-    query = query.outerjoin(before, before.c.id == evidence.c.id - 1)
+    query = with_previous().order_by(evidence.c.id)
     if last is not None:
         latest = wanted.apply(select(evidence.c.id)).order_by(evidence.c.id.desc()).limit(last)
         query = query.where(evidence.c.id.in_(latest))
-    start = _start(connection)
-    with _streamed(connection, wanted.apply(query)) as rows:
+    start = chain_start(connection)
+    with streamed(connection, wanted.apply(query)) as rows:
         for row in rows:
-            yield _record(row, row.previous or _before(row.id, start))
+            yield record_of(row, row.previous or hash_before(row.id, start))
 
 
-def _record(row: Any, previous: str) -> Record:
-    content, metadata = parse(row.content, row.metadata)
-    return Record(row.id, row.type, content, metadata, row.hash, previous)
-
-
-def _before(number: int, start: Head) -> str:
-    """The previous hash of a record that no other precedes; empty if one is missing."""
-    return start.hash if number == start.number + 1 else ""
-
-
-def _start(connection: Connection) -> Head:
-    """Where the chain begins: after the last pruned record."""
-    query = select(checkpoints.c.number, checkpoints.c.hash)
-    row = connection.execute(query.order_by(checkpoints.c.number.desc()).limit(1)).first()
-    return Head(row.number, row.hash) if row else Head(0, GENESIS)
-
-
-def _streamed(connection: Connection, query: "Select[Any]") -> "Result[Any]":
-    """Rows that are fetched in parts; to be closed, as a reader may stop early."""
-    return connection.execution_options(yield_per=_AT_A_TIME).execute(query)
-
-
-def _columns_changed(row: Any) -> Iterator[Finding]:
-    """Whether the columns for searching agree with the record; if not, they were changed."""
-    content, metadata = parse(row.content, row.metadata)
-    try:
-        at = datetime.fromisoformat(content["timestamp"])
-        expected = (
-            host(metadata["url"].partition("?…")[0]),
-            indexed_agent(metadata["agent"]),
-            round(at.timestamp() * 1000),
-            metadata["snapshot"],
-        )
-    except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
-        yield Finding(row.id, "cannot be parsed")
-        return
-    if (row.host, row.agent, row.at, row.snapshot) != expected:
-        yield Finding(row.id, "indexed columns disagree with the record")
+def _strands(connection: Connection, version: str) -> list[StrandView]:
+    if not has_strands(connection, version):
+        return [StrandView(SHARED, chain_start(connection), chain_head(connection) or Head())]
+    starts, heads = strand_starts(connection), strand_heads(connection)
+    known = sorted({*starts.strands, *(strand for strand in heads if strand >= SHARED)})
+    return [
+        StrandView(strand, starts.of(strand), heads.get(strand, starts.of(strand)))
+        for strand in known
+    ]

@@ -50,7 +50,7 @@ head = Table(
     Column("closed", Boolean, nullable=False, server_default=false()),
     Column(
         "batch", Number, nullable=False, server_default="0"
-    ),  # the last transaction of its owner
+    ),  # the last transaction of its owner; of strand 1: how often the store was pruned
 )
 
 # What ties the strands together: where each of them ended at a time. A chain of its own.
@@ -63,7 +63,8 @@ anchors = Table(
     Column("hash", String(64), nullable=False),
 )
 
-# Where pruned records ended: the chain continues from the latest of these.
+# Where pruned records ended: each strand continues from the latest of these, and the number says
+# which strand. A negative number is that of an anchor, up to which anchors were pruned.
 checkpoints = Table(
     "evidence_checkpoints",
     tables,

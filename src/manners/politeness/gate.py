@@ -161,6 +161,7 @@ class Gate:
         self._places = _Places(places)
         self._is_closed = False
         self._may_send: Callable[[], bool] | None = None
+        self._admit: Callable[[str], Awaitable[None]] | None = None
         self._answer_time = 0.0
         """Seconds that the backend takes to answer, a moving average."""
         self._tasks: set[asyncio.Task[None]] = set()
@@ -171,6 +172,8 @@ class Gate:
         With `tells`, the caller asks `may_depart` right before a late request leaves and reports
         when it has `departed`: the gap counts from there. Otherwise it counts from now.
         """
+        if self._admit is not None:
+            await self._admit(host)
         lane = self._lanes.get(host)
         if lane is None or self._fork != _forks.generation:
             lane = self._lane(host)
@@ -218,9 +221,21 @@ class Gate:
             now = self._clock()
         raise ClientClosed
 
-    def fence(self, may_send: Callable[[], bool]) -> None:
-        """Let no request leave while `may_send` says no: it is asked right before each."""
-        self._may_send = may_send
+    def fence(
+        self,
+        may_send: Callable[[], bool],
+        admit: Callable[[str], Awaitable[None]] | None = None,
+    ) -> None:
+        """Let no request leave while `may_send` says no: it is asked right before each.
+
+        `admit` is waited for before a request waits for its turn at a host.
+        """
+        self._may_send, self._admit = may_send, admit
+
+    def is_asking(self, host: str) -> bool:
+        """Whether a request is under way at a host, or waits for its turn."""
+        lane = self._lanes.get(host)
+        return lane is not None and (lane.is_led or lane.running > 0)
 
     def is_late(self, lease: Lease) -> bool:
         """Whether other processes may assume that a request has left, although it has not."""

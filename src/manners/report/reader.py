@@ -20,8 +20,7 @@ from sqlalchemy import Connection
 
 from manners.crawler.frontier.summary import CrawlSummary
 from manners.crawler.status import Status, status_of
-from manners.evidence.chain import Head
-from manners.evidence.queries import chain_head, last_content, snapshot_body
+from manners.evidence.queries import last_content, snapshot_body, store_head
 from manners.identity import Identity, identity
 from manners.report.data import BudgetUse, Decision, Listing, Proof, Report
 from manners.report.decisions import DecisionCounts, DecisionGroup
@@ -60,14 +59,14 @@ def report_of(
     status = status_of(store, crawl)
     created = datetime.fromtimestamp(clock(), UTC).isoformat(timespec="seconds")
     with store.reading() as connection:
-        return _read(connection, store.place, status, rows=rows, redact=redact, created=created)
+        return _read(connection, store, status, rows=rows, redact=redact, created=created)
 
 
 def _read(
-    connection: Connection, place: str, status: Status, *, rows: int, redact: bool, created: str
+    connection: Connection, store: Store, status: Status, *, rows: int, redact: bool, created: str
 ) -> Report:
     """Read the whole report, in one view of the store."""
-    summary = CrawlSummary(connection, status.crawl)
+    summary, place = CrawlSummary(connection, status.crawl), shlex.quote(store.place)
     settings = current_names(parsed(summary.settings(), dict))
     display = Display(rows, redact or settings.get("redact_query") is True)
     requests = _requests(summary, connection, status, settings)
@@ -81,7 +80,7 @@ def _read(
     return Report(
         created=created,
         version=version("manners"),
-        store=place,
+        store=store.place,
         status=status._replace(start=" ".join(map(display.url, status.start.split(" ")))),
         agents=_most_common(counts.agents) or [who.agent],
         user_agents=_most_common(counts.user_agents) or ([] if counts.number else [who.user_agent]),
@@ -99,8 +98,8 @@ def _read(
         pages=lists.pages(status.fetched),
         sitemaps=lists.sitemaps(),
         hosts=lists.hosts(requests.hosts),
-        proof=_proof(connection, place, counts),
-        rest=f"manners report {shlex.quote(place)} --crawl {status.crawl} --json --rows 1000000",
+        proof=_proof(connection, store, counts),
+        rest=f"manners report {place} --crawl {status.crawl} --json --rows 1000000",
     )
 
 
@@ -155,7 +154,7 @@ def _budget(summary: CrawlSummary, status: Status, settings: Mapping[str, Any]) 
     )
 
 
-def _proof(connection: Connection, place: str, counts: DecisionCounts) -> Proof:
-    head = chain_head(connection) or Head()
-    verify = f"manners evidence verify --store {shlex.quote(place)} --head {head}"
+def _proof(connection: Connection, store: Store, counts: DecisionCounts) -> Proof:
+    head = store_head(connection, store.version)
+    verify = f"manners evidence verify --store {shlex.quote(store.place)} --head {head}"
     return Proof(counts.number, counts.missing, str(head), verify)

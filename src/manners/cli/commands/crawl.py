@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from manners._text import cut, printable
+from manners._text import count, cut, printable
 from manners.cli import inputs, render
 from manners.cli.options import (
     LOGS,
@@ -31,7 +31,7 @@ _STATE = ("store", *LOGS)
 """The settings of subcommands that read a store."""
 
 
-_SUBCOMMANDS = ("resume", "status", "list")
+_SUBCOMMANDS = ("start", "work", "resume", "status", "list")
 
 
 def _subcommands(incomplete: str) -> list[str]:
@@ -50,6 +50,17 @@ _NewOption = Annotated[
     bool,
     typer.Option(
         "--new", help="Begin anew, even if the last crawl is unfinished.", rich_help_panel=WHAT
+    ),
+]
+_WorkersOption = Annotated[
+    int,
+    typer.Option(
+        "--workers",
+        metavar="N",
+        min=1,
+        max=256,
+        help="Processes to crawl with; more than one needs --store postgresql://…",
+        rich_help_panel=WHAT,
     ),
 ]
 _DryRunOption = Annotated[
@@ -84,6 +95,7 @@ def start(
     output: OutputOption = None,
     urls_from: UrlsOption = None,
     urls_column: UrlsColumnOption = None,
+    workers: _WorkersOption = 1,
     resumes: Annotated[bool, typer.Option("--resume", hidden=True)] = False,
     number: Annotated[int | None, typer.Option("--crawl", hidden=True, min=1)] = None,
     *,
@@ -113,15 +125,91 @@ def start(
     from manners.cli import planning
     from manners.cli.crawling import run_crawl
 
-    settings = options.load()
-    settings = settings.but(store=settings.store or inputs.STORE)
-    listed = inputs.UrlList.of(urls, urls_from, urls_column)
-    starts = [page_url(url) for url in listed.read(is_needed=True)]
+    settings, starts = _read_starts(urls, urls_from, urls_column, options)
     if dry_run:
         return planning.dry_run(starts, settings, json)
     if not new:
         planning.refuse_if_unfinished(settings)
+    if workers > 1:
+        from manners.cli.workers import run_workers
+
+        return run_workers(starts, settings, workers, output, json)
     return run_crawl(starts, settings, False, output, json)
+
+
+def _read_starts(
+    urls: list[str] | None, urls_from: Any, urls_column: Any, options: Options
+) -> "tuple[Settings, list[str]]":
+    """The settings of a new crawl, and the URLs that it begins with."""
+    settings = options.load()
+    settings = settings.but(store=settings.store or inputs.STORE)
+    listed = inputs.UrlList.of(urls, urls_from, urls_column)
+    return settings, [page_url(url) for url in listed.read(is_needed=True)]
+
+
+@command.command("start")
+@takes(*_SETTINGS)
+def start_only(
+    urls: Annotated[
+        list[str] | None, typer.Argument(metavar="[URL]...", help="Where to start.")
+    ] = None,
+    urls_from: UrlsOption = None,
+    urls_column: UrlsColumnOption = None,
+    *,
+    options: Options,
+    json: JsonOption = False,
+) -> int:
+    """Write a new crawl to the store, and fetch nothing: `crawl work` does.
+
+    Its settings are stored with it, for all workers. Not stored, because they may hold secrets, are
+    --header, --cookie-file and --proxy: each worker is given its own.
+    """
+    if not urls and urls_from is None:
+        raise inputs.Unusable("no start URL: pass one, or --urls FILE")
+    from manners.crawler.crawl import Crawl
+
+    settings, starts = _read_starts(urls, urls_from, urls_column, options)
+    number = Crawl(starts, settings).start()
+    place = str(settings.store)
+    if json:
+        print(render.as_json({"crawl": number, "urls": len(starts)}))
+        return 0
+    from manners._secrets import without_secrets
+
+    where = printable(inputs.store_option(without_secrets(place)))
+    print(f"crawl {number} begins with {count(len(starts), 'URL')}; nothing was fetched")
+    print(f"fetch it, with any number of these: manners crawl work{where} --crawl {number}")
+    return 0
+
+
+@command.command("work")
+@takes(*_SETTINGS)
+def work(
+    number: Annotated[
+        int | None,
+        typer.Option(
+            "--crawl", metavar="N", min=1, help="Which crawl (default the last that runs)."
+        ),
+    ] = None,
+    output: OutputOption = None,
+    *,
+    options: Options,
+    json: JsonOption = False,
+) -> int:
+    """Join a crawl as one more worker, from this or any other machine.
+
+    The settings are those of the crawl; one that differs is refused. Ctrl-C, or SIGTERM, finishes
+    the running requests and hands everything back to the other workers. Exit code 0 if the crawl
+    has ended, 130 if interrupted.
+    """
+    from manners.cli.crawling import run_crawl
+    from manners.crawler.crawl import open_settings
+
+    settings = options.load()
+    place = settings.store or inputs.STORE
+    crawl, stored = open_settings(place, number, timeout=settings.server_timeout)
+    settings = options.load(stored).but(store=place)
+    return run_crawl([], settings, False, output, json, work=crawl)
 
 
 def _refuse_misspelt(urls: list[str]) -> None:

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -20,12 +20,13 @@ from manners.cli.record_filter import (
     UntilOption,
     parse_filter,
     parse_head,
+    parse_number,
     parse_time,
 )
 from manners.errors import StoreError
 
 if TYPE_CHECKING:
-    from manners.evidence.chain import Finding, Head
+    from manners.evidence.chain import AnchorHead, Finding, Head
     from manners.evidence.export import LineFinding
     from manners.evidence.record import Record
     from manners.evidence.replay import Replay
@@ -35,8 +36,6 @@ _LAST = 50
 """How many records `list` shows by default."""
 _PROGRESS_INTERVAL = 0.2
 """Seconds between two updates of the progress line."""
-_MAX_NUMBER = 2**63 - 1
-"""The largest number that a record can have."""
 
 command = typer.Typer(help="Show, verify, replay and export the evidence of what was decided.")
 
@@ -68,10 +67,11 @@ def list_records(
     wanted = parse_filter(host, since, until, kind, agent)
     limit = None if everything else last or _LAST
     with _open_store(options) as opened, closing(opened.records(wanted, limit)) as found:
-        shown = 0
+        shown, has_strands = 0, opened.has_strands()
         for record in found:
             values = as_dict(record, "redact_query" in options.values)
-            print(render.as_json(values) if json else records.line(record, _url(values)))
+            line = records.line(record, _url(values), has_strands)
+            print(render.as_json(records.with_strand(values, has_strands)) if json else line)
             shown += 1
         if not json and last is None and shown == _LAST:
             total = opened.count(wanted)
@@ -83,8 +83,8 @@ def list_records(
 @command.command("show")
 @takes("redact_query", "store")
 def show(
-    number: Annotated[
-        int, typer.Argument(metavar="ID", min=1, max=_MAX_NUMBER, help="The number of a record.")
+    identity: Annotated[
+        str, typer.Argument(metavar="ID", help="The number of a record, as `list` prints it.")
     ],
     robots: Annotated[
         bool,
@@ -102,28 +102,29 @@ def show(
         raise inputs.Unusable("--robots prints a file, --json prints JSON: choose one")
     from manners.evidence.export import as_dict, holds
 
+    number = parse_number(identity)
     with _open_store(options) as opened:
-        record = opened.record(number)
+        record, has_strands = opened.record(number), opened.has_strands()
         if record is None:
-            inputs.warn(f"there is no record {number}")
+            inputs.warn(f"there is no record {records.number(number, has_strands)}")
             return 1
         sha256 = record.metadata.get("snapshot")
         body = opened.snapshot(sha256) if isinstance(sha256, str) else None
         if robots:
-            return _print_robots(record, body)
+            return _print_robots(record, records.number(number, has_strands), body)
         difference = _replay(opened).again(record)
-    values = as_dict(record, "redact_query" in options.values)
+    values = records.with_strand(as_dict(record, "redact_query" in options.values), has_strands)
     lines = [] if body is None else records.lines_around(record, body)
-    shown = records.Shown(record, _url(values), holds(record), difference, body, lines)
+    shown = records.Shown(record, _url(values), holds(record), difference, body, lines, has_strands)
     print(
         render.as_json(records.as_dict(shown, values)) if json else "\n".join(records.page(shown))
     )
     return 0
 
 
-def _print_robots(record: "Record", body: bytes | None) -> int:
+def _print_robots(record: "Record", number: str, body: bytes | None) -> int:
     if body is None:
-        inputs.warn(f"no robots.txt decided record {record.id}: {records.because(record)}")
+        inputs.warn(f"no robots.txt decided record {number}: {records.because(record)}")
         return 1
     if sys.stdout.isatty():
         print(render.printable_text(body.decode("utf-8", "backslashreplace")), end="", flush=True)
@@ -144,12 +145,33 @@ def head(
     """Print where the chain ends, as N:HASH: the number of the last record, and its hash.
 
     Keep it where those who can write to the store cannot change it: on paper, in a mail, in a
-    repository. `verify --head N:HASH` then shows that nothing up to it was changed or removed.
+    repository. `verify --head N:HASH` then shows that nothing up to it was changed or removed. If
+    the store has strands, an anchor ties them together first, and aN:HASH is the last anchor.
     """
     with _open_store(options) as opened:
-        found = opened.head()
-    print(render.as_json(found._asdict()) if json else printable(str(found)))
+        found, has_strands = opened.head(), opened.has_strands()
+    if not has_strands:
+        print(render.as_json(found._asdict()) if json else printable(str(found)))
+        return 0
+    found, problem = _anchored_head(options, found)
+    shown = {**found._asdict(), "head": str(found), "anchored": not problem}
+    print(render.as_json(shown) if json else printable(str(found)))
+    if problem:
+        _say(f"no anchor was added, so records after the last one are not covered: {problem}")
     return 0
+
+
+def _anchored_head(options: Options, found: "Head | AnchorHead") -> tuple["Head | AnchorHead", str]:
+    """The head of a store with strands, after a new anchor; and why there is none."""
+    from manners.evidence.store import EvidenceStore
+
+    place, timeout = _place(options)
+    try:
+        with EvidenceStore(place, create=False, timeout=timeout) as opened:
+            opened.anchor(time.time(), wait=True)
+            return opened.head(), ""
+    except StoreError as error:
+        return found, str(error)
 
 
 @command.command("verify")
@@ -180,29 +202,24 @@ def verify(
     return _verify_store(options, expected, json)
 
 
-def _verify_store(options: Options, expected: "Head | None", json: bool) -> int:
+def _verify_store(options: Options, expected: "Head | AnchorHead | None", json: bool) -> int:
     from manners.evidence.export import WITHOUT_HEAD
 
     progress = render.Progress()
     with _open_store(options) as opened, _cleared(progress):
-        start, end = opened.start(), opened.head()
-        progress.say(f"verifying {count(end.number, 'record')}")
+        chains = records.Chains(opened.has_strands(), opened.strands(), opened.head())
+        progress.say(f"verifying {count(chains.total, 'record')}")
         with closing(opened.verify(expected)) as findings:
             number = _print_findings(findings, progress, json)
-    records = count(end.number - start.number, "record")
-    if number:
-        _say(f"FAILED: {count(number, 'finding')} in {records}; head {end}")
-    else:
-        _say(f"OK: {records} verified, chain intact; head {end}")
-    if start.number:
-        _say(f"records up to {start.number} were pruned before")
+    for line in chains.summary(number):
+        _say(line)
     if expected is None:
         _say(WITHOUT_HEAD)
     return 1 if number else 0
 
 
-def _verify_file(file: str, expected: "Head | None", json: bool) -> int:
-    from manners.evidence.export import COMPLETE, Exported, NotAnExport, bounded_lines
+def _verify_file(file: str, expected: "Head | AnchorHead | None", json: bool) -> int:
+    from manners.evidence.export import Exported, NotAnExport, bounded_lines
 
     exported, progress = Exported(expected), render.Progress()
     with inputs.open_input(file, "an export") as opened:
@@ -211,16 +228,10 @@ def _verify_file(file: str, expected: "Head | None", json: bool) -> int:
         except NotAnExport as error:
             _complain(f"{file!r} is not an exported file: {inputs.store_hint(file) or error}")
             return UNDECIDED
-    records, trailer = count(exported.records, "record"), exported.trailer
-    if not (number or exported.records or trailer or expected):  # it may have been emptied
+    if not (number or exported.records or exported.trailer or expected):  # it may be emptied
         _complain(f"{file!r} is not an exported file: it is empty")
         return UNDECIDED
-    if number:
-        _say(f"FAILED: {count(number, 'finding')} in {records}")
-    elif trailer is not None and trailer.kind == COMPLETE:
-        _say(f"OK: {records} verified, a whole export, chain intact; head {trailer.head}")
-    else:
-        _say(f"OK: {records} verified")
+    _say(records.file_summary(exported, number))
     for limit in exported.limits():
         _say(limit)
     return 1 if number else 0
@@ -233,7 +244,7 @@ def _print_findings(
     for finding in findings:
         progress.clear()
         number += 1
-        print(render.as_json(finding._asdict()) if json else printable(str(finding)), flush=True)
+        print(render.as_json(finding.to_dict()) if json else printable(str(finding)), flush=True)
     return number
 
 
@@ -261,6 +272,7 @@ def replay(
         closing(opened.records(wanted)) as found,
     ):
         replaying, shown_at = _replay(opened), time.monotonic()
+        has_strands = opened.has_strands()
         for record in found:
             difference = replaying.again(record)
             if time.monotonic() - shown_at > _PROGRESS_INTERVAL:
@@ -268,8 +280,9 @@ def replay(
                 progress.say(records.replay_progress(replaying.counts))
             if difference is not None:
                 progress.clear()
-                text = render.as_json(difference._asdict()) if json else printable(str(difference))
-                print(text, flush=True)
+                values = records.with_strand(difference._asdict(), has_strands)
+                shown = difference.to_text(records.number(difference.id, has_strands))
+                print(render.as_json(values) if json else printable(shown), flush=True)
     counts = replaying.counts
     for line in records.replay_summary(counts):
         _say(line)
@@ -316,18 +329,18 @@ def export(
     """
     if json and form == "csv":
         raise inputs.Unusable("--json and --format csv contradict each other")
-    from manners.cli import saving
+    from manners.cli import exporting, saving
     from manners.evidence.export import COMPLETE, FILTERED, Exporting, export_view
     from manners.evidence.store import EVERYTHING
 
     wanted = parse_filter(host, since, until, kind, agent)
-    with _open_store(options) as opened, _writing(output, force, opened.place) as write:
+    with _open_store(options) as opened, exporting.writing(output, force, opened.place) as write:
         folder = None if snapshots is None else saving.make_folder(snapshots)
         files = saving.Snapshots(folder, opened.snapshot)
         kind_of_export = COMPLETE if wanted == EVERYTHING else FILTERED
-        exporting = Exporting(kind_of_export, "redact_query" in options.values)
+        lines = Exporting(kind_of_export, "redact_query" in options.values)
         with opened.view(wanted) as view:
-            trailer = export_view(view, exporting, _emitter(form, write), files.add)
+            trailer = export_view(view, lines, exporting.emitter(form, write), files.add)
     if output is not None:
         part = "" if trailer.kind == COMPLETE else f"{trailer.records:,} of "
         _say(f"{part}{count(trailer.total, 'record')} in {output}")
@@ -337,29 +350,6 @@ def export(
             " `manners evidence verify` says which"
         )
     return 1 if files.bad else 0
-
-
-def _emitter(form: str, write: Callable[[str], object]) -> Callable[[dict[str, Any]], object]:
-    """What writes one line of an export; a table has no trailer."""
-    if form == "jsonl":
-        return lambda values: write(render.as_json(values) + "\n")
-    from manners.evidence.spreadsheet import COLUMNS, cells, row_writer
-
-    write_row = row_writer(write)
-    write_row(COLUMNS)
-    return lambda values: write_row(cells(values)) if "id" in values else None
-
-
-@contextmanager
-def _writing(output: Path | None, force: bool, store: str) -> Iterator[Callable[[str], object]]:
-    """A function that writes text, to a file or to standard output."""
-    if output is None:
-        yield sys.stdout.write
-        return
-    from manners.cli import saving
-
-    with saving.new_file(output, force, store) as file:
-        yield lambda text: file.write(text.encode("utf-8", "backslashreplace"))
 
 
 @command.command("prune")
@@ -393,8 +383,13 @@ def prune(
                 _say("nothing was deleted")
                 return 1
         removed, start = opened.prune(moment), opened.start()
+        strands = opened.strands() if opened.has_strands() else []
     if json:
-        print(render.as_json({"removed": removed, "checkpoint": start._asdict()}))
+        print(render.as_json(records.pruned(removed, start, strands)))
+    elif removed and strands:
+        print(f"{count(removed, 'record')} deleted; each strand continues from its checkpoint")
+        for checkpoint in records.checkpoints(strands):
+            print(printable(checkpoint))
     elif removed:
         deleted = count(removed, "record")
         print(printable(f"{deleted} deleted; the chain continues from {start}"))
@@ -406,13 +401,18 @@ def prune(
 # Shared by the commands.
 
 
+def _place(options: Options) -> tuple[str, float]:
+    """Where the store is, and how long to wait for it."""
+    settings = options.load()
+    return settings.store or inputs.STORE, settings.server_timeout
+
+
 @contextmanager
 def _open_store(options: Options, *, readonly: bool = True) -> Iterator["EvidenceStore"]:
     """Open the store; an error while it is read is exit code 3, not a usage error."""
     from manners.evidence.store import EvidenceStore
 
-    settings = options.load()
-    place, timeout = settings.store or inputs.STORE, settings.server_timeout
+    place, timeout = _place(options)
     with EvidenceStore(place, create=False, readonly=readonly, timeout=timeout) as opened:
         try:
             yield opened

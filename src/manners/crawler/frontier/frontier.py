@@ -38,6 +38,7 @@ from manners.crawler.frontier.values import (
     Key,
     LeasedBatch,
     LeasedUrl,
+    OwnedHost,
     ReturnedHost,
     TakenHosts,
     clean,
@@ -202,6 +203,11 @@ class Frontier:
         """Let hosts be taken that nobody owns: they have something queued now."""
         await self.store.write(self._wake, names)
 
+    async def borrow(self, name: str) -> OwnedHost | None:
+        """Own a host for a request that a page of another host leads to; None: it is not free."""
+        host: OwnedHost | None = await self.store.write(self._borrow, name)
+        return host
+
     async def readmit(self, name: str) -> Change:
         """Queue what was blocked because its host did not belong to the crawl."""
         change: Change = await self.store.write(self._readmit, name)
@@ -269,6 +275,17 @@ class Frontier:
             next_at = queries.next_host() if len(hosts) < most else self.time.to_store(now)
             at = None if next_at is None else self.time.from_store(next_at)
             answers.append(TakenHosts(hosts, at))
+        return answers
+
+    def _borrow(self, connection: Connection, items: Sequence[str]) -> list[OwnedHost | None]:
+        queries, draft, answers = Queries(connection, self.crawl), self._begin(), []
+        for name in items:
+            queries.add_hosts([name], None)
+            host = queries.borrow_host(self.worker, name, self._now())
+            if host is not None:
+                draft.owned.add(name)
+                host = host._replace(not_before=self.time.from_store(host.not_before))
+            answers.append(host)
         return answers
 
     def _readmit(self, connection: Connection, items: Sequence[str]) -> list[Change]:
@@ -447,7 +464,8 @@ class Frontier:
         queries.settle(settled)
         queries.shorten(shortened)
         # Hosts come first: only URLs of a host that is there can be dropped.
-        foreign = ways.hosts - self.owned
+        owned = (self.owned | draft.owned) - draft.returned
+        foreign = ways.hosts - owned
         added = queries.add_hosts(sorted(foreign), self._now()) if foreign else set()
         for room in draft.rooms.values():
             self._make_room(queries, ways, room, newer)
@@ -456,7 +474,7 @@ class Frontier:
         for (kind, what), number in ways.counts.items():
             if kind == "page" and what not in ("attempts", "bytes"):
                 states[what] += number
-        hosts = frozenset(ways.hosts & self.owned)
+        hosts = frozenset(ways.hosts & owned)
         return Change(hosts, states, ways.is_cut, frozenset(foreign - added), bool(added))
 
     def _new_rows(self, ways: Ways, draft: _Draft) -> tuple[list[Row], set[Key]]:

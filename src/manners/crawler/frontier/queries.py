@@ -112,7 +112,7 @@ def _sqlite_texts(leased: str) -> dict[str, str]:
         f" AND owner IS NULL AND ready IS NULL AND {is_queued}",
         "wake_all": "UPDATE hosts SET ready = ? WHERE crawl = ?"
         f" AND owner IS NULL AND ready IS NULL AND {is_queued}",
-        "take_hosts": "UPDATE hosts SET owner = ?, epoch = epoch + 1 WHERE crawl = ? AND host IN"
+        "take_hosts": "UPDATE hosts SET owner = ?, epoch = epoch + 1, wanted = NULL WHERE crawl = ? AND host IN"
         " (SELECT host FROM hosts WHERE crawl = ? AND owner IS NULL AND ready <= ?"
         " ORDER BY ready, host LIMIT ?) RETURNING host, epoch, delay, not_before",
         "lock_hosts": f"SELECT host FROM hosts WHERE crawl = ? AND {given}"
@@ -160,7 +160,7 @@ def _postgres_texts(leased: str) -> dict[str, str]:
         " AND state = 'queued' AND not_before > ?) FROM unnest(?::text[]) AS k(h)",
         # Those that are there are looked for first: ON CONFLICT alone would wait for an owner who
         # is writing to his host just now.
-        "new_hosts": "INSERT INTO hosts (crawl, host, ready) SELECT ?, name, ?"
+        "new_hosts": "INSERT INTO hosts (crawl, host, ready) SELECT ?, name, ?::float8"
         " FROM unnest(?::text[]) AS new(name)"
         " WHERE NOT EXISTS (SELECT 1 FROM hosts WHERE crawl = ? AND host = name)"
         " ORDER BY name ON CONFLICT (crawl, host) DO NOTHING RETURNING host",
@@ -169,7 +169,7 @@ def _postgres_texts(leased: str) -> dict[str, str]:
         "wake_all": _woken(is_queued),
         "take_hosts": "WITH due AS (SELECT host FROM hosts WHERE crawl = ? AND owner IS NULL"
         " AND ready <= ? ORDER BY ready LIMIT ? FOR UPDATE SKIP LOCKED)"
-        " UPDATE hosts SET owner = ?, epoch = epoch + 1 FROM due"
+        " UPDATE hosts SET owner = ?, epoch = epoch + 1, wanted = NULL FROM due"
         " WHERE hosts.crawl = ? AND hosts.host = due.host"
         " RETURNING hosts.host, epoch, delay, not_before",
         "lock_hosts": f"SELECT host FROM hosts WHERE crawl = ? AND {given}"
@@ -408,7 +408,7 @@ class Queries:
 
     # Hosts.
 
-    def add_hosts(self, names: Iterable[str], ready: float) -> set[str]:
+    def add_hosts(self, names: Iterable[str], ready: float | None) -> set[str]:
         """Add hosts that are not there yet, and returns which: each may be taken from a time on."""
         values: Row = (self._crawl, ready, self._names(names))
         if not self._is_sqlite:
@@ -422,6 +422,27 @@ class Queries:
             values = (self._crawl, now, most, worker, self._crawl)
         for row in self._run("take_hosts", values).all():
             yield OwnedHost(*row)
+
+    def borrow_host(self, worker: int, name: str, now: float) -> OwnedHost | None:
+        """Own a host that nobody owns, whether it has something queued or not.
+
+        Where somebody does, he is told that it is wanted: he hands it back soon.
+        """
+        is_it = (hosts.c.crawl == self._crawl) & (hosts.c.host == name)
+        columns = (hosts.c.host, hosts.c.epoch, hosts.c.delay, hosts.c.not_before)
+        values = {"owner": worker, "epoch": hosts.c.epoch + 1, "wanted": None}
+        taken = update(hosts).where(is_it & hosts.c.owner.is_(None)).values(values)
+        row = self._connection.execute(taken.returning(*columns)).first()
+        if row is not None:
+            return OwnedHost(*row)
+        told = update(hosts).where(is_it & (hosts.c.owner != worker) & hosts.c.wanted.is_(None))
+        self._connection.execute(told.values(wanted=now))
+        return None
+
+    def wanted_hosts(self, worker: int) -> list[str]:
+        """The hosts of a worker that another one wants."""
+        query = select(hosts.c.host).where((hosts.c.owner == worker) & hosts.c.wanted.is_not(None))
+        return list(self._connection.execute(query).scalars())
 
     def next_host(self) -> float | None:
         """When the next host that nobody owns may be taken."""

@@ -14,19 +14,29 @@ from sqlalchemy import (
     Table,
     and_,
     case,
+    cast,
     distinct,
     func,
     select,
     union_all,
 )
 
-from manners.crawler.frontier.tables import crawls, hosts, pages, retries, urls
+from manners.crawler.frontier.tables import (
+    counts,
+    crawls,
+    hosts,
+    pages,
+    retries,
+    urls,
+    workers,
+)
 from manners.crawler.reasons import REDIRECT
 from manners.evidence.tables import evidence
+from manners.store.schema import VERSIONS_TABLE, Number
 
 _BATCH = 1_000
 _IS_CRAWL = crawls.c.command == "crawl"
-_PAGE_OF_URL = and_(urls.c.crawl == pages.c.crawl, urls.c.digest == pages.c.digest)
+_STATES = ("queued", "done", "failed", "blocked", "kept")
 
 Rows = Sequence[Any]
 
@@ -54,6 +64,11 @@ class CrawlSummary:
     def __init__(self, connection: Connection, crawl: int) -> None:
         self._connection, self._crawl = connection, crawl
         self._is_sqlite = connection.dialect.name == "sqlite"
+        version = connection.exec_driver_sql(
+            f"SELECT version_num FROM {VERSIONS_TABLE}"  # noqa: S608 (a constant)
+        ).scalar()
+        self._is_keyed_by_host = str(version) >= "0004"
+        """Whether the store knows its URLs by host, and counts them."""
         self._all_urls = self._of_crawl(urls)
         self._page_urls = self._all_urls & (urls.c.kind == "page")
 
@@ -65,6 +80,11 @@ class CrawlSummary:
         """
         column = table.c.crawl
         return (column + 0 if self._is_sqlite else column) == self._crawl
+
+    def _of_url(self, table: Table) -> "ColumnElement[bool]":
+        """The condition for the rows of a table that belong to a URL."""
+        is_it = and_(urls.c.crawl == table.c.crawl, urls.c.digest == table.c.digest)
+        return is_it & (urls.c.host == table.c.host) if self._is_keyed_by_host else is_it
 
     def _scalar(self, query: "Select[Any]") -> Any:
         return self._connection.execute(query).scalar()
@@ -85,6 +105,13 @@ class CrawlSummary:
 
     def states(self) -> Rows:
         """URLs by `kind` and `state`."""
+        if self._is_keyed_by_host:
+            total = func.sum(counts.c.number)
+            own = (counts.c.crawl == self._crawl) & counts.c.what.in_(_STATES)
+            columns = (counts.c.kind, counts.c.what.label("state"))
+            counted = select(*columns, cast(total, Number).label("number")).where(own)
+            counted = counted.group_by(counts.c.kind, counts.c.what).having(total != 0)
+            return self._connection.execute(counted).all()
         by = (urls.c.kind, urls.c.state)
         query = select(*by, func.count().label("number")).where(self._all_urls).group_by(*by)
         return self._connection.execute(query).all()
@@ -99,8 +126,8 @@ class CrawlSummary:
     def retries(self) -> Rows:
         """Requests for pages after which the page was queued again, by `status` and `cause`."""
         by = (retries.c.status, retries.c.cause)
-        of_url = (urls.c.crawl == retries.c.crawl) & (urls.c.digest == retries.c.digest)
-        query = select(*by, func.count().label("number")).select_from(retries.join(urls, of_url))
+        query = select(*by, func.count().label("number"))
+        query = query.select_from(retries.join(urls, self._of_url(retries)))
         query = query.where((retries.c.crawl == self._crawl) & (urls.c.kind == "page"))
         return self._connection.execute(query.group_by(*by)).all()
 
@@ -123,21 +150,35 @@ class CrawlSummary:
 
     def attempts(self) -> int:
         """Requests for pages."""
-        return int(self._scalar(select(func.sum(urls.c.attempts)).where(self._page_urls)) or 0)
+        query = select(func.sum(urls.c.attempts)).where(self._page_urls)
+        if self._is_keyed_by_host:
+            own = (counts.c.crawl == self._crawl) & (counts.c.kind == "page")
+            query = select(func.sum(counts.c.number)).where(own & (counts.c.what == "attempts"))
+        return int(self._scalar(query) or 0)
+
+    def workers(self) -> Rows:
+        """The workers, the first first; none in a store that knows none."""
+        if not self._is_keyed_by_host:
+            return []
+        query = select(workers).where(workers.c.crawl == self._crawl).order_by(workers.c.id)
+        return self._connection.execute(query).all()
+
+    def counts_by_worker(self) -> Iterator[Any]:
+        """Every number of the crawl: `worker`, `kind`, `what` and `number`."""
+        return self._stream(select(counts).where(counts.c.crawl == self._crawl))
 
     def traffic(self) -> tuple[int, int]:
         """How many hosts were asked, and how many bytes were read."""
-        requests = union_all(
-            *(
-                select(table.c.crawl, table.c.digest, table.c.bytes).where(self._of_crawl(table))
-                for table in (pages, retries)
-            )
-        ).subquery()
-        of_url = (urls.c.crawl == requests.c.crawl) & (urls.c.digest == requests.c.digest)
-        query = select(func.count(distinct(urls.c.host)), func.sum(requests.c.bytes))
-        number, size = self._connection.execute(
-            query.select_from(requests.join(urls, of_url))
-        ).one()
+        queries = []
+        for table in (pages, retries):
+            host = table.c.host if self._is_keyed_by_host else urls.c.host
+            query = select(host.label("host"), table.c.bytes).where(self._of_crawl(table))
+            if not self._is_keyed_by_host:
+                query = query.select_from(table.join(urls, self._of_url(table)))
+            queries.append(query)
+        requests = union_all(*queries).subquery()
+        columns = (func.count(distinct(requests.c.host)), func.sum(requests.c.bytes))
+        number, size = self._connection.execute(select(*columns)).one()
         return int(number), int(size or 0)
 
     # Everything once, in batches.
@@ -149,16 +190,18 @@ class CrawlSummary:
         """
         queries = []
         for table in (pages, retries):
-            of_url = and_(urls.c.crawl == table.c.crawl, urls.c.digest == table.c.digest)
             columns = (table.c.status, table.c.started, table.c.seconds, table.c.delay)
             query = select(urls.c.host, urls.c.kind, *columns, table.c.bytes)
-            query = query.select_from(table.join(urls, of_url)).where(self._of_crawl(table))
+            query = query.select_from(table.join(urls, self._of_url(table)))
+            query = query.where(self._of_crawl(table))
             queries.append(query)
         return self._stream(union_all(*queries).order_by("started"))
 
     def hosts(self) -> Iterator[Any]:
         """Every host: `host`, `delay` and `not_before`."""
-        return self._stream(select(hosts).where(hosts.c.crawl == self._crawl))
+        columns = (hosts.c.host, hosts.c.delay, hosts.c.not_before)
+        asked = (hosts.c.crawl == self._crawl) & hosts.c.delay.is_not(None)
+        return self._stream(select(*columns).where(asked))
 
     def decisions(self) -> Iterator[Any]:
         """The last decision about every URL: the number of its record, and its metadata or None."""
@@ -169,7 +212,7 @@ class CrawlSummary:
     def outcomes(self) -> Iterator[Any]:
         """Every page, whatever became of it, with the answer where there is one."""
         columns = (urls, pages.c.location, pages.c.seconds, pages.c.delay)
-        query = select(*columns).select_from(urls.outerjoin(pages, _PAGE_OF_URL))
+        query = select(*columns).select_from(urls.outerjoin(pages, self._of_url(pages)))
         return self._stream(query.where(self._page_urls))
 
     # Lists, up to a limit.
@@ -185,7 +228,7 @@ class CrawlSummary:
     def _fetched(self, order: "ColumnElement[Any]", limit: int) -> Rows:
         columns = (urls.c.url, pages.c.status, pages.c.title, pages.c.type)
         query = select(*columns, pages.c.bytes, pages.c.seconds)
-        query = query.select_from(pages.join(urls, _PAGE_OF_URL)).where(
+        query = query.select_from(pages.join(urls, self._of_url(pages))).where(
             self._of_crawl(pages),
             urls.c.kind == "page",
             urls.c.state == "done",
@@ -226,7 +269,7 @@ class CrawlSummary:
         query = select(
             *(urls.c.url, urls.c.found_in, urls.c.state, urls.c.reason, urls.c.status),
             *(pages.c.type, pages.c.links, pages.c.problems),
-        ).select_from(urls.outerjoin(pages, _PAGE_OF_URL))
+        ).select_from(urls.outerjoin(pages, self._of_url(pages)))
         rank = case((pages.c.problems != "[]", 0), (urls.c.state != "done", 1), else_=2)
         query = query.where(condition).order_by(rank, urls.c.seq)
         return self._count(condition), self._connection.execute(query.limit(limit)).all()

@@ -122,6 +122,7 @@ hosts = Table(
     Column("owner", Number),  # the worker that asks it
     Column("epoch", Integer, nullable=False, server_default="0"),  # how often it was taken
     Column("ready", Float),  # when it may be taken; NULL: nothing is queued
+    Column("wanted", Float),  # since when another worker needs it for one request
     postgresql_with={"fillfactor": 80},
 )
 _IS_DUE = hosts.c.owner.is_(None) & hosts.c.ready.is_not(None)

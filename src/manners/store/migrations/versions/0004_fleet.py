@@ -265,6 +265,7 @@ def _upgrade_hosts() -> None:
         sa.Column("owner", _NUMBER),
         sa.Column("epoch", sa.Integer, nullable=False, server_default="0"),
         sa.Column("ready", sa.Float),
+        sa.Column("wanted", sa.Float),
         postgresql_with={"fillfactor": 80},
     )
     is_due = sa.text("owner IS NULL AND ready IS NOT NULL")
