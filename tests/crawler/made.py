@@ -10,6 +10,7 @@ What is decided is decided by the engine and recorded as the client does; the re
 """
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from sqlalchemy import Connection, insert
 
 from manners.cache.entry import Entry
 from manners.cache.site import ParsedEntry, Site
+from manners.crawler.frontier.queries import NOBODY, Queries
 from manners.crawler.frontier.tables import crawls, hosts, pages, retries, urls
 from manners.crawler.frontier.values import clean, digest_of
 from manners.evidence.record import Clerk, Draft
@@ -105,6 +107,7 @@ class Made:
         self._add(url, "failed" if is_failed else "done", **row)
         self._pages.append(
             {
+                "host": host(url),
                 "digest": digest_of(clean(url)),
                 "status": status,
                 "cause": clean(cause),
@@ -134,7 +137,8 @@ class Made:
         size: int = 0,
     ) -> None:
         """A URL is asked for and answered so, and is to be asked for again."""
-        row = {"digest": digest_of(clean(url)), "status": status, "cause": clean(cause)}
+        row = {"host": host(url), "digest": digest_of(clean(url)), "status": status}
+        row["cause"] = clean(cause)
         times = {"started": self.at, "waited": 0.0, "seconds": seconds, "delay": delay}
         self._retries.append({**row, **times, "bytes": size})
 
@@ -159,12 +163,13 @@ class Made:
             "seconds": self.at - START if seconds is None else seconds,
         }
         paces = [
-            {"host": name, "delay": delay, "not_before": until}
+            {"host": name, "delay": delay, "not_before": until, "epoch": 1}
             for name, (delay, until) in self._hosts.items()
         ]
 
         def job(connection: Connection, items: Sequence[None]) -> Sequence[None]:
             made = connection.execute(insert(crawls).values(crawl)).inserted_primary_key
+            number = int(made[0]) if made else 1
             before, _ = store._locked_head(connection)
             for row in self._urls:
                 row["evidence"] = row["evidence"] and row["evidence"] + before
@@ -175,14 +180,26 @@ class Made:
                 (hosts, paces),
             ):
                 if rows:
-                    number = made[0] if made else 1
                     connection.execute(insert(table), [{**row, "crawl": number} for row in rows])
+            self._count(Queries(connection, number))
             if self._drafts:
                 store._link(connection, self._drafts)
             return items
 
         with EvidenceStore(self._place) as store:
             store.write_blocking(job, None)
+
+    def _count(self, queries: Queries) -> None:
+        """Write the numbers of the crawl as its workers would have."""
+        queries.recount()
+        queries.add_queued_hosts(START)
+        numbers: Counter[tuple[str, str]] = Counter()
+        kinds = {row["digest"]: row["kind"] for row in self._urls}
+        for row in self._urls:
+            numbers[row["kind"], "attempts"] += row["attempts"]
+        for row in (*self._pages, *self._retries):
+            numbers[kinds.get(row["digest"], "page"), "bytes"] += row["bytes"]
+        queries.count(NOBODY, numbers)
 
     def _site(self, url: str) -> Site:
         place = origin(url)

@@ -5,6 +5,7 @@ import pytest
 from manners import Settings, parse
 from manners.crawler.frontier.values import FoundUrl
 from manners.crawler.judge import OPEN, Judge, Ruling, by_verdict
+from manners.crawler.traps import form_of
 
 SITE = "https://example.com"
 
@@ -76,7 +77,7 @@ def test_who_may_be_a_trap(source: str, kind: str, reason: str, trap: bool) -> N
     """Not what a crawl starts with, no sitemap, and nothing of another host."""
     found = FoundUrl(f"{SITE}/a/b/a/b/a", source, "", 1, kind=kind)
     expected = ("trap: repeated-segment", "trap_repeats = 3") if trap else ("", "")
-    assert judge().by_form(found, reason) == expected
+    assert judge().by_form(found, reason) == (*expected, None)
 
 
 def test_only_links_that_may_be_followed_are_counted() -> None:
@@ -85,13 +86,12 @@ def test_only_links_that_may_be_followed_are_counted() -> None:
     for number in range(9):
         for source, reason in (("sitemap", ""), ("link", "nofollow"), ("link", "depth")):
             found = FoundUrl(f"{SITE}/{number}", source, "", 1)
-            assert one.by_form(found, reason) == ("", "")
-    one.count(f"{SITE}/7")  # as before a resume
+            assert one.by_form(found, reason) == ("", "", None)
     links = [FoundUrl(f"{SITE}/{number}", "link", "", 1) for number in range(2)]
-    assert [one.by_form(found, "") for found in links] == [
-        ("", ""),
-        ("trap: too-many-alike", "trap_alike = 2"),
-    ]
+    forms = {one.by_form(found, "") for found in links}
+    assert forms == {("", "", form_of(f"{SITE}/7"))}
+    assert one.by_form(FoundUrl(f"{SITE}/about", "link", "", 1), "") == ("", "", None)
+    assert one.alike == (2, "trap: too-many-alike", "trap_alike = 2")
 
 
 def test_verdicts() -> None:

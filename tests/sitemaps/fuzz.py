@@ -18,7 +18,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from manners.crawler.links import extract
-from manners.crawler.traps import Traps
+from manners.crawler.traps import Traps, form_of
 from manners.errors import InvalidURL
 from manners.sitemaps import markup, parser
 from manners.urls import page_url, requestable
@@ -94,10 +94,11 @@ def page(body: bytes, chosen: int) -> None:
     text = [each.decode("utf-8", "surrogateescape") for each in (address, header, html)]
     where = text[0] if chosen % 2 else "https://example.com/a/b?c"
     links = extract(text[2], where, "MyBot/1.0", [text[1]], without_tracking=chosen % 3 == 0)
-    traps = Traps(alike=2)
+    traps = Traps()
     for link in links.links:
         assert page_url(link.url) == link.url
         traps.look(link.url)
+        form_of(link.url)
     assert links.title.isprintable()
 
 
@@ -112,6 +113,7 @@ def url(body: bytes, chosen: int) -> None:
         return
     assert page_url(made, without_tracking=without_tracking) == made == requestable(made)
     Traps().look(made)
+    form_of(made)
 
 
 def main(arguments: list[str]) -> int:

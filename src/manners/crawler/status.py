@@ -109,7 +109,7 @@ class Status(NamedTuple):
     @property
     def resumable(self) -> bool:
         """Whether a resume would find something to fetch."""
-        never_started = not self.states and self.ended == KILLED
+        never_started = not self.states and self.ended in (KILLED, WAITING)
         return bool(self.remaining or self.unread or self.undecided or never_started)
 
     def to_dict(self) -> dict[str, Any]:

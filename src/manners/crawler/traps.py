@@ -34,6 +34,7 @@ class Trap(StrEnum):
 
 
 _NUMBER = re.compile(r"(%[0-9A-Fa-f]{2})|[0-9]+")
+_ZERO = re.compile(r"(?<!%)(?<!%[0-9A-Fa-f])0").search  # not that of an escape
 _LIKE_HEX = re.compile(r"[0-9A-Fa-f-]{16}").search
 _WORD = re.compile(r"(?<!%)(?<!%[0-9A-Fa-f])[0-9A-Za-z-]{16,}+")
 _IS_HEX = re.compile(r"[0-9A-Fa-f]*+").fullmatch
@@ -83,7 +84,7 @@ def form_of(url: str) -> int | None:
     """
     path = match_path(url)
     form = template(path)
-    if "0" not in form and "?" not in form:
+    if "?" not in form and not _ZERO(form):
         return None
     digest = hashlib.blake2b(form.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,18 @@ from alembic import command
 from alembic.config import Config
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Table, inspect, select
+from sqlalchemy import Connection, Table, inspect, select
 
 from manners.crawler.frontier import crawls, tables
 from manners.crawler.frontier.frontier import Frontier
-from manners.crawler.frontier.statements import PAGE_COLUMNS
-from manners.crawler.frontier.values import FetchResult, FoundUrl, LeasedUrl
+from manners.crawler.frontier.statements import PAGE_COLUMNS, Queries
+from manners.crawler.frontier.values import (
+    FetchResult,
+    FoundUrl,
+    LeasedUrl,
+    OwnedHost,
+    ReturnedHost,
+)
 from manners.crawler.frontier.ways import Limits
 from manners.crawler.inventory import found_urls
 from manners.crawler.judge import Judge
@@ -34,13 +40,14 @@ from manners.crawler.reasons import (
     REDIRECT,
     TOO_MANY_HOPS,
 )
-from manners.crawler.traps import Traps
+from manners.crawler.traps import Traps, form_of
 from manners.errors import InvalidURL, StoreError
 from manners.evidence.store import EvidenceStore
 from manners.settings import Settings
 from manners.store import schema
 from tests.client.asking import run
 from tests.crawler import discoveries
+from tests.crawler.frontier.checks import check
 from tests.crawler.results import Answer, result
 from tests.evidence.places import execute
 from tests.sizes import examples
@@ -61,11 +68,24 @@ def limited(how: dict[str, Any]) -> dict[str, Any]:
     return {"limits": Limits(how.pop("max_depth", None)), **how}
 
 
-def again(frontier: Frontier, **how: Any) -> Frontier:
-    """The same crawl, gone on with."""
-    found = Frontier(frontier.store, frontier.crawl, **limited(how))
-    found.resume({})
-    return found
+def again(frontier: Frontier, told: Mapping[str, Any] | None = None, **how: Any) -> Frontier:
+    """The same crawl, gone on with when whoever worked on it is gone."""
+    arguments = limited(how)
+
+    def job(connection: Connection, items: Sequence[None]) -> Sequence[None]:
+        queries = Queries(connection, frontier.crawl)
+        queries.release_hosts(frontier.worker, map(idle, frontier.owned))
+        crawls.reopen(queries, told or {}, arguments["limits"].max_depth, 0.0)
+        return items
+
+    frontier.store.write_blocking(job, None)
+    check(frontier)
+    return Frontier(frontier.store, frontier.crawl, **arguments)
+
+
+def idle(name: str) -> ReturnedHost:
+    """A host that is handed back, with nothing to ask it for that anybody knows of."""
+    return ReturnedHost(name, 0.0, 0.0, None)
 
 
 def url(path: str) -> str:
@@ -95,9 +115,38 @@ def states(frontier: Frontier) -> dict[str, tuple[str, str]]:
 async def taken(frontier: Frontier, most: int = 100, now: float = 1e9) -> dict[str, LeasedUrl]:
     """All that may be asked for, leased, by path."""
     found: list[LeasedUrl] = []
-    for name in await frontier.hosts_with_work():
+    await frontier.take_hosts(1_000, now)
+    for name in sorted(frontier.owned):
         found += (await frontier.take(name, most, now)).urls
     return {each.url.removeprefix(SITE): each for each in found}
+
+
+def waiting(frontier: Frontier) -> dict[str, float]:
+    """The hosts with queued URLs, and when the first of each may be fetched."""
+    found: dict[str, float] = {}
+    for row in rows(frontier).values():
+        if row.state == "queued":
+            found[row.host] = min(row.not_before, found.get(row.host, row.not_before))
+    return found
+
+
+def by_state(frontier: Frontier) -> dict[tuple[str, str], int]:
+    """How many URLs there are, by kind and state, as the crawl has counted."""
+    known = ("queued", "done", "failed", "blocked", "kept")
+    found = frontier.counted()
+    return {key: number for key, number in found.items() if key[1] in known and number}
+
+
+def pages_used(frontier: Frontier) -> int:
+    """How many requests for pages count for the budget."""
+    return frontier.counted()["page", "attempts"]
+
+
+def paces(frontier: Frontier) -> dict[str, tuple[float | None, float]]:
+    """The delay of each host, and when it may be requested again."""
+    with frontier.store.reading() as connection:
+        query = tables.hosts.select().where(tables.hosts.c.crawl == frontier.crawl)
+        return {row.host: (row.delay, row.not_before) for row in connection.execute(query)}
 
 
 def done(
@@ -123,7 +172,7 @@ async def walk(frontier: Frontier, *steps: tuple[str, Sequence[str]]) -> None:
     for path, paths in steps:
         leased = await taken(frontier)
         await frontier.finish(done(leased.pop(path), *paths))
-        await frontier.end("interrupted", 0.0)  # nobody fetches the others
+        await frontier.release([idle(name) for name in frontier.owned])  # nobody fetches the others
 
 
 # The verbs.
@@ -135,8 +184,11 @@ def test_a_url_stays_queued_until_it_is_done(store: EvidenceStore) -> None:
     async def main() -> None:
         frontier = made(store)
         change = await frontier.add([start()])
-        assert (change.hosts, dict(change.states)) == (frozenset({"example.com"}), {"queued": 1})
-        assert await frontier.hosts_with_work() == {"example.com": 0.0}
+        assert (change.has_new_hosts, dict(change.states)) == (True, {"queued": 1})
+        assert change.hosts == change.to_wake == frozenset()
+        hosts, more_at = await frontier.take_hosts(10, now=5.0)
+        assert (hosts, more_at) == ([OwnedHost("example.com", 1, None, 0.0)], None)
+        assert waiting(frontier) == {"example.com": 0.0}
         assert states(frontier) == {"/": ("queued", "")}
         found = await frontier.take("example.com", 10, now=5.0)
         assert found.urls == (
@@ -154,7 +206,7 @@ def test_a_url_stays_queued_until_it_is_done(store: EvidenceStore) -> None:
         assert (home.state, home.reason, home.rule, home.line) == ("done", "", "r", 3)
         assert (home.status, home.attempts, home.evidence) == (200, 1, 7)
         assert (a.state, a.source, a.found_in, a.depth) == ("queued", "link", f"{SITE}/", 1)
-        assert frontier.paces() == {"example.com": (0.3, 12.5)}
+        assert paces(frontier) == {"example.com": (0.3, 12.5)}
         with store.reading() as connection:
             names = [tables.pages.c[name] for name in PAGE_COLUMNS]
             row = connection.execute(select(*names)).one()
@@ -162,8 +214,8 @@ def test_a_url_stays_queued_until_it_is_done(store: EvidenceStore) -> None:
         assert tuple(row) == (
             *(200, "", "text/html", 5, sha256, "A title", 2, "", 1.5, 0.25, 0.5, 0.3, "[]"),
         )
-        assert frontier.states() == {("page", "done"): 1, ("page", "queued"): 1}
-        assert frontier.pages_used() == 1
+        assert by_state(frontier) == {("page", "done"): 1, ("page", "queued"): 1}
+        assert pages_used(frontier) == 1
 
     run(main)
 
@@ -178,7 +230,7 @@ def test_a_finished_page_is_not_queued_again(store: EvidenceStore) -> None:
         await frontier.finish(done(leased["/"], "/"))
         await frontier.add([start(), link("/", 1), link("/", 0, reason=NOFOLLOW)])
         assert states(frontier) == {"/": ("done", "")}
-        assert await frontier.hosts_with_work() == {}
+        assert waiting(frontier) == {}
 
     run(main)
 
@@ -226,8 +278,10 @@ def test_hosts_are_told_apart(store: EvidenceStore) -> None:
         frontier = made(store)
         told = ("https://a.example/", "http://a.example:8080/", "https://b.example/")
         change = await frontier.add([link(each) for each in told])
-        assert change.hosts == {"a.example", "b.example"}
-        assert set(await frontier.hosts_with_work()) == {"a.example", "b.example"}
+        assert change.has_new_hosts
+        assert set(waiting(frontier)) == {"a.example", "b.example"}
+        hosts, _ = await frontier.take_hosts(10, 0.0)
+        assert {host.name for host in hosts} == {"a.example", "b.example"}
         assert len((await frontier.take("a.example", 10, 0.0)).urls) == 2
         assert len((await frontier.take("b.example", 10, 0.0)).urls) == 1
         assert (await frontier.take("nobody.example", 10, 0.0)) == ((), None)
@@ -247,7 +301,7 @@ def test_crawls_of_one_store_do_not_see_each_other(store: EvidenceStore) -> None
         assert crawls.latest(store) == first.crawl
         second = made(store)
         assert crawls.latest(store) == second.crawl > first.crawl
-        assert await second.hosts_with_work() == {}
+        assert waiting(second) == {}
         await second.add([link("/a")])
         assert list(await taken(second)) == ["/a"]
         assert states(first) == {"/": ("queued", ""), "/a": ("queued", "")}
@@ -301,10 +355,10 @@ def test_what_is_too_deep_is_blocked_and_a_shorter_way_reopens_it(store: Evidenc
     async def main() -> None:
         frontier = made(store, max_depth=2)
         change = await frontier.add([link("/a", 3), link("/b", 4)])
-        assert (change.hosts, change.states) == (frozenset(), {"blocked": 2})
+        assert (change.has_new_hosts, change.states) == (False, {"blocked": 2})
         assert states(frontier) == {"/a": ("blocked", DEPTH), "/b": ("blocked", DEPTH)}
         change = await frontier.add([link("/a", 2), link("/b", 3)])
-        assert change.hosts == {"example.com"}
+        assert change.has_new_hosts
         assert Counter(change.states) == {"blocked": -1, "queued": 1}
         assert states(frontier) == {"/a": ("queued", ""), "/b": ("blocked", DEPTH)}
         assert {path: row.depth for path, row in rows(frontier).items()} == {"/a": 2, "/b": 3}
@@ -435,7 +489,7 @@ def test_a_page_that_failed_leads_nowhere(store: EvidenceStore) -> None:
         await frontier.finish(result(asked, "failed", "timeout", attempts=3, answer=answer))
         await frontier.add([link("/a", 1)])
         assert states(frontier) == {"/a": ("failed", "timeout")}
-        assert frontier.pages_used() == 3
+        assert pages_used(frontier) == 3
 
     run(main)
 
@@ -518,9 +572,10 @@ def test_hard_reasons_stay(store: EvidenceStore) -> None:
     """What robots.txt, an exclusion or a trap says is about the URL itself."""
 
     async def main() -> None:
-        frontier = made(
-            store, judge=lambda found, _: ("trap: x", "3") if "trap" in found.url else ("", "")
-        )
+        def judge(found: FoundUrl, _: str) -> tuple[str, str, None]:
+            return ("trap: x", "3", None) if "trap" in found.url else ("", "", None)
+
+        frontier = made(store, judge=judge)
         reasons = ("rule-matched", "excluded", "not-included", "unreachable", "invalid-url")
         await frontier.add([link(f"/{each}", 2) for each in reasons])
         for path, asked in (await taken(frontier)).items():
@@ -531,7 +586,7 @@ def test_hard_reasons_stay(store: EvidenceStore) -> None:
         assert states(frontier) == {**expected, "/trap": ("blocked", "trap: x")}
         row = rows(frontier)["/rule-matched"]
         assert (row.rule, row.line) == ("Disallow: /", 4)
-        assert await frontier.hosts_with_work() == {}
+        assert waiting(frontier) == {}
 
     run(main)
 
@@ -540,20 +595,27 @@ def test_who_is_judged(store: EvidenceStore, monkeypatch: pytest.MonkeyPatch) ->
     """What may be fetched counts among those alike, once; what starts a crawl is never a trap."""
 
     async def main() -> None:
-        asked: list[tuple[str, bool]] = []
+        asked: list[str] = []
+        monkeypatch.setattr(Traps, "look", lambda _, url: asked.append(url.removeprefix(SITE)))
 
-        def look(_: Traps, url: str, *, counts: bool = True) -> None:
-            asked.append((url.removeprefix(SITE), counts))
+        def counted() -> dict[str, int]:
+            names = {form_of(url(path)): path for path in ("/a/1", "/b/1", "/deep/1")}
+            with store.reading() as connection:
+                found = connection.execute(tables.forms.select()).all()
+            return {names[row.form]: row.number for row in found}
 
-        monkeypatch.setattr(Traps, "look", look)
         frontier = made(store, judge=Judge(Settings(), None).by_form, max_depth=2)
-        await frontier.add([start(), link("/a", 1), link("/b", 1, reason=NOFOLLOW)])
-        await frontier.add([link("/a", 1), link("/other", 1, reason=OTHER_HOST)])
-        await frontier.add([FoundUrl(url("/s"), "sitemap", "", 1), link("/deep", 3)])
-        assert asked == [("/a", True), ("/b", False), ("/s", False), ("/deep", False)]
+        await frontier.add([start("/0"), link("/a/1", 1), link("/b/1", 1, reason=NOFOLLOW)])
+        await frontier.add([link("/a/1", 1), link("/other/1", 1, reason=OTHER_HOST)])
+        await frontier.add([FoundUrl(url("/s/1"), "sitemap", "", 1), link("/deep/1", 3)])
+        assert asked == ["/a/1", "/b/1", "/s/1", "/deep/1"]
+        assert counted() == {"/a/1": 1}
         asked.clear()
-        await frontier.add([link("/b", 2), link("/deep", 2)])
-        assert asked == [("/b", True), ("/deep", True)]
+        await frontier.add([link("/b/1", 2), link("/deep/1", 2)])
+        assert asked == ["/b/1", "/deep/1"]
+        assert counted() == {"/a/1": 1, "/b/1": 1, "/deep/1": 1}
+        await frontier.add([link("/b/1", 1), link("/a/2", 1), link("/a/2", 1, reason=NOFOLLOW)])
+        assert counted() == {"/a/1": 2, "/b/1": 1, "/deep/1": 1}
 
     run(main)
 
@@ -613,13 +675,13 @@ def test_what_is_tried_again_waits_for_its_time(store: EvidenceStore) -> None:
         assert Counter(change.states) == {"leased": -1, "queued": 1}
         assert await frontier.take("example.com", 10, 99.9) == ((), 100.0)
         await frontier.finish(done(leased["/b"], "/c"))
-        assert await frontier.hosts_with_work() == {"example.com": 0.0}
+        assert waiting(frontier) == {"example.com": 0.0}
         found = await frontier.take("example.com", 10, 99.9)
         assert [each.url for each in found.urls] == [f"{SITE}/c"]
         assert found.more_at == 100.0
         found = await frontier.take("example.com", 10, 100.0)
         assert [(each.url, each.attempts) for each in found.urls] == [(f"{SITE}/a", 1)]
-        assert frontier.pages_used() == 2
+        assert pages_used(frontier) == 2
 
     run(main)
 
@@ -668,22 +730,14 @@ def test_what_was_being_fetched_is_given_out_again(store: EvidenceStore) -> None
             "/3": ("queued", ""), "/4": ("queued", ""), "/5": ("queued", ""),
         }  # fmt: skip
         assert states(frontier) == expected
-        await frontier.end(None, 3.0)  # only how long it has been running
         assert set(await taken(frontier)) == {"/4", "/5"}
         frontier = again(frontier)
         assert set(await taken(frontier)) == {"/3", "/4", "/5"}
         assert await taken(frontier) == {}
-        await frontier.end("interrupted", 7.5)
+        assert await frontier.release([idle("example.com")]) == 3
+        assert frontier.owned == set()
         assert set(await taken(frontier)) == {"/3", "/4", "/5"}
         assert states(frontier) == expected
-        assert frontier.seconds() == 7.5
-        with store.reading() as connection:
-            (ended,) = connection.execute(tables.crawls.select()).mappings()
-        assert ended["ended"] == "interrupted"
-        again(frontier)
-        with store.reading() as connection:
-            (ended,) = connection.execute(tables.crawls.select()).mappings()
-        assert ended["ended"] is None
 
     run(main)
 
@@ -711,7 +765,7 @@ def test_what_a_crawl_was_told_is_kept(store: EvidenceStore) -> None:
         row = connection.execute(tables.crawls.select()).one()
     assert (row.start, row.command) == (f"{SITE}/ https://b.example/", "crawl")
     assert crawls.stored_settings(store) == {"max_pages": 5}
-    Frontier(store, first).resume({"max_pages": 9, "exclude": ["/é"]})
+    again(Frontier(store, first), {"max_pages": 9, "exclude": ["/é"]})
     assert crawls.stored_settings(store) == {"max_pages": 9, "exclude": ["/é"]}
     crawls.begin(store, [f"{SITE}/"], now=1.0)
     assert crawls.stored_settings(store) == {}
@@ -768,7 +822,7 @@ def test_who_has_most_gives_way(store: EvidenceStore) -> None:
         change = await frontier.add(on(B, "/1", "/2"))
         assert change.is_cut
         assert change.states == {"queued": 2 - 2, "blocked": 2}
-        assert change.hosts == {"b.example"}
+        assert (change.hosts, change.to_wake) == (frozenset(), {"b.example"})
         found = rows(frontier)
         assert {found[f"{A}/{each}"].rule for each in (8, 9)} == {"max_discovered = 12"}
         assert states(frontier)[f"{A}/9"] == ("blocked", NO_ROOM)
@@ -807,6 +861,7 @@ def test_what_is_done_or_under_way_is_not_dropped(store: EvidenceStore) -> None:
     async def main() -> None:
         frontier = made(store, max_urls=6)
         await frontier.add(on(A, *numbered(0, 6)))
+        await frontier.take_hosts(1, 1e9)
         leased = (await frontier.take("a.example", 6, 1e9)).urls
         for each in leased[:3]:
             await frontier.finish(done(each))
@@ -852,6 +907,7 @@ def test_room_is_counted_again_when_a_crawl_goes_on(store: EvidenceStore) -> Non
         frontier = made(store, max_urls=10, max_sitemaps=4)
         await frontier.add(on(A, *numbered(0, 9)))
         await frontier.add(on(B, "/0"))
+        await frontier.take_hosts(2, 1e9)
         leased = (await frontier.take("a.example", 3, 1e9)).urls
         await frontier.finish(done(leased[0]))
         frontier = again(frontier, max_urls=10)
@@ -895,13 +951,13 @@ def test_sitemaps_are_not_counted_as_pages(store: EvidenceStore) -> None:
         frontier = made(store)
         change = await frontier.add([link("/s.xml", kind="sitemap"), link("/a")])
         assert change.states == {"queued": 1}
-        assert change.hosts == {"example.com"}
+        assert change.has_new_hosts
         asked = (await taken(frontier))["/s.xml"]
         assert asked.kind == "sitemap"
         change = await frontier.finish(done(asked, "/b"))
         assert Counter(change.states) == {"queued": 1}
-        assert frontier.pages_used() == 0
-        assert frontier.states()["sitemap", "done"] == 1
+        assert pages_used(frontier) == 0
+        assert by_state(frontier)["sitemap", "done"] == 1
 
     run(main)
 
@@ -937,7 +993,7 @@ def test_hostile_urls_do_no_harm(store: EvidenceStore, path: str) -> None:
         assert "\0" not in mine
         asked = leased[mine]
         assert asked.depth == 1
-        answer = ANSWER._replace(title=path, cause=path, location=path, type=path)
+        answer = ANSWER._replace(title=path, cause=path, location=url(path), type=path)
         await frontier.finish(
             result(
                 *(asked, "done", path, path),

@@ -458,11 +458,12 @@ class Frontier:
                 shortened.append(((*distance, url.state), key, url.before))
         queries.settle(settled)
         queries.shorten(shortened)
-        for room in draft.rooms.values():
-            self._make_room(queries, ways, room, newer)
+        # Hosts come first: only URLs of a host that is there can be dropped.
         owned = (self.owned | draft.owned) - draft.returned
         foreign = ways.hosts - owned
         added = queries.add_hosts(sorted(foreign), self._now()) if foreign else set()
+        for room in draft.rooms.values():
+            self._make_room(queries, ways, room, newer)
         self._count(queries, ways, draft, before)
         states: Counter[str] = Counter()
         for (kind, what), number in ways.counts.items():
@@ -523,7 +524,7 @@ class Frontier:
             if name in free:
                 self._drop(queries, ways, room, name, number, newer)
             else:  # somebody took it just now
-                room.total += number
+                room.restore(name, number)
 
     def _drop(
         self, queries: Queries, ways: Ways, room: Room, name: str, number: int, newer: set[Key]
@@ -536,7 +537,8 @@ class Frontier:
         queries.delete([key for key in keys if key in newer])
         queries.drop(old, NO_ROOM, room.setting)
         room.dropped += len(old)
-        ways.is_cut = True
+        room.restore(name, number - len(keys))  # others were fetched meanwhile
+        ways.is_cut |= bool(keys)
         ways.counts[room.kind, "queued"] -= len(keys)
         ways.counts[room.kind, "blocked"] += len(old)
 

@@ -92,6 +92,12 @@ class Room:
         if self.by_host is not None:
             self.queued[host] += number
 
+    def restore(self, host: str, number: int) -> None:
+        """Count URLs of a host that `excess` named, and that could not be dropped."""
+        self.total += number
+        if self.by_host is not None:
+            self.by_host[host] += number
+
     def excess(self) -> Iterator[tuple[str, int]]:
         """How many URLs to drop of which hosts, so that the rest fits; they count as dropped."""
         excess = self.total + self.blocked - self._limit
