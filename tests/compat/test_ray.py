@@ -31,7 +31,7 @@ from tests.crawler.generated_server import ROOT, Server
 
 PATIENCE = 300.0
 """Seconds for anything that has to happen; no promise depends on them."""
-SPEC = Spec(seed=7, hosts=40, pages=1_000, crawl_delay=0.3)
+SPEC = Spec(seed=7, hosts=24, pages=500, crawl_delay=0.3)
 CHANGES = {
     **SETTINGS,
     "agent": AGENT,

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -170,6 +171,8 @@ class CrawlRun:
         """Hosts that somebody asked before, and when they may be asked again."""
         self._resting: dict[str, float] = {}
         """Hosts that are owned and have nothing to do, and since when."""
+        self._unstored: Counter[str] = Counter()
+        """Pages of each host that were fetched and are not stored: to others they are queued."""
         self._returning: set[str] = set()
         """Hosts that are being handed back: what is found of them now is for who takes them."""
         self._take_at = 0.0
@@ -532,7 +535,7 @@ class CrawlRun:
         for host in hosts:
             if not self._owns(host):
                 continue
-            if self._client.is_asking(host):
+            if self._client.is_asking(host) or self._unstored[host]:
                 if host not in self._scheduler.queues:
                     self._resting[host] = self._clock()
                 continue
@@ -643,6 +646,14 @@ class CrawlRun:
             return
         self._state.obstacle = None
         self._state.is_cut |= result.is_cut
+        self._unstored[url.host] += 1
+        try:
+            await self._store(request, result)
+        finally:
+            self._unstored[url.host] -= 1
+
+    async def _store(self, request: Request[LeasedUrl], result: FetchResult) -> None:
+        """Have a page kept, store what came of its request, and hand it out."""
         page = result.page_for_reader
         if page is not None:
             self._results.expect(page)
