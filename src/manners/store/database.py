@@ -42,9 +42,9 @@ _PAUSE = 0.02
 _CONFLICTS = ("40001", "40P01")
 """Errors of PostgreSQL that end a transaction which may be repeated as it is: another one changed
 the same rows, or each waited for the other."""
-_AWAY = ("08", "57P01", "57P02", "57P03", "53300")
-"""Errors of PostgreSQL, or how they begin: the connection is lost, the server stops or starts, or
-has no room for another connection."""
+_AWAY = ("08", "57P01", "57P02", "57P03", "53300", "25P03")
+"""Errors of PostgreSQL, or how they begin: the connection is lost, the server stops or starts, has
+no room for another connection, or has ended a transaction in which nothing came for too long."""
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _upgrading = threading.Lock()
 """Alembic keeps its state in the process: it upgrades one database at a time."""

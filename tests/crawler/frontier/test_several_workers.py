@@ -274,8 +274,8 @@ def test_no_host_is_given_to_two(server_place: str) -> None:
             query = tables.hosts.select().where(tables.hosts.c.crawl == members.crawl)
             found = connection.execute(query).all()
         for worker in workers:
-            own = {row.host for row in found if row.owner == worker.number}
-            assert own == worker.frontier.owned
+            names_here = {row.host for row in found if row.owner == worker.number}
+            assert names_here == worker.frontier.owned
         check(workers[0].frontier)
 
 
