@@ -389,6 +389,69 @@ def test_a_host_has_large_pages_until_it_has_a_small_one() -> None:
     assert items(scheduler.next(0.0, large_pages=8)) == ["a/3"]
 
 
+# Hosts that are handed back.
+
+
+def test_a_host_with_nothing_to_do_is_reported_as_idle() -> None:
+    """Once each time; whoever owns it may hand it back."""
+    scheduler = schedule()
+    acquainted(scheduler, "a", "b")
+    assert sorted(scheduler.idle) == ["a", "b"]
+    scheduler.idle.clear()
+    scheduler.found("a")
+    scheduler.next(0.0)
+    assert scheduler.idle == []
+    scheduler.leased("a", [], None)
+    assert scheduler.idle == ["a"]
+
+
+def test_a_host_is_dropped_unless_something_is_under_way() -> None:
+    """With all that was leased for it: nothing of that starts, and it may come back."""
+    scheduler = schedule(Paces(a=1.0))
+    add(scheduler, "a/1", "a/2", "b/1")
+    assert scheduler.drop("a")
+    assert items(scheduler.next(0.0)) == ["b/1"]
+    assert not scheduler.drop("a")  # it is not there any more
+    assert not scheduler.drop("b")  # a request is under way
+    scheduler.found("c")
+    assert scheduler.next(0.0).fill == [Batch("c", MAX_BATCH)]
+    assert not scheduler.drop("c")  # a batch is being leased
+    add(scheduler, "a/3")
+    assert items(scheduler.next(0.0)) == ["a/3"]
+    assert scheduler.next(100.0) == ([], [], None)
+
+
+def test_a_host_that_waits_in_line_is_dropped_from_it() -> None:
+    """The others move up."""
+    scheduler = schedule(connections=4)
+    add(scheduler, *(f"{host}/1" for host in "abcdef"))
+    started = scheduler.next(0.0).start
+    assert [request.host for request in started] == ["a", "b", "c"]
+    assert scheduler.drop("d")
+    answer(scheduler, started[0])
+    assert items(scheduler.next(0.0)) == ["e/1"]
+    answer(scheduler, started[1])
+    assert items(scheduler.next(0.0)) == ["f/1"]
+
+
+def test_distant_hosts_are_known() -> None:
+    """The furthest first; those with requests under way are not named."""
+    paces = Paces()
+    scheduler = schedule(paces)
+    for number, host in enumerate("abcd"):
+        paces.at[host] = 10.0 * number
+        add(scheduler, f"{host}/1", f"{host}/2")
+    scheduler.found("late", 500.0)
+    assert items(scheduler.next(0.0)) == ["a/1"]
+    assert scheduler.distant(10.0) == ["late", "d", "c"]
+    assert scheduler.distant(-1.0) == ["late", "d", "c", "b"]
+    assert scheduler.first_time() == 10.0
+    assert scheduler.time_of("late") == 500.0
+    assert scheduler.time_of("d") == 0.0  # there is something to do at any time; it has a pace
+    assert scheduler.drop("b")
+    assert scheduler.first_time() == 20.0
+
+
 # Everything at once, against a model.
 
 HOSTS = st.sampled_from("abcde")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manners.errors import BudgetExceeded, MannersError
-from manners.politeness.budget import Budget
+from manners.politeness.budget import Budget, GrantedBudget
 
 NOW = 1_800_000_000.0
 MINUTE = 60.0
@@ -255,3 +255,54 @@ def test_a_budget_holds_whatever_the_clock_does(
                 budget.give_back()
         assert budget.minutes_used(now) >= minutes - 1e-6
         minutes = budget.minutes_used(now)
+
+
+# One worker of several.
+
+
+def test_pages_have_to_be_granted() -> None:
+    """A few at a time; one that was not fetched may be used again."""
+    budget = GrantedBudget(pages=100, minutes=None)
+    assert str(refusal(lambda: budget.reserve(NOW))) == "page limit reached: 100 pages"
+    budget.granted = 2
+    budget.reserve(NOW)
+    budget.reserve(NOW)
+    assert (budget.left_here, budget.own, budget.pages_used) == (0, 2, 2)
+    assert str(budget.exceeded(NOW)) == "page limit reached: 100 pages"
+    budget.give_back()
+    assert (budget.left_here, budget.own, budget.pages_used) == (1, 1, 1)
+    assert budget.exceeded(NOW) is None
+    budget.reserve(NOW)
+    refusal(lambda: budget.reserve(NOW))
+
+
+def test_what_others_use_counts_for_what_is_shown() -> None:
+    """Not for what this worker was granted: that is its own."""
+    said: list[str] = []
+    budget = GrantedBudget(pages=10, minutes=60.0, warn=said.append)
+    budget.granted = 5
+    budget.reserve(NOW)
+    budget.set_used(9, 30 * MINUTE, NOW)
+    assert (budget.pages_used, budget.minutes_used(NOW)) == (9, 30.0)
+    assert budget.minutes_used(NOW + MINUTE) == 31.0
+    budget.reserve(NOW)
+    assert (budget.pages_used, budget.left_here) == (10, 3)
+    assert said == ["10 of 10 pages used"]
+
+
+def test_the_time_of_all_is_the_limit_of_each() -> None:
+    """Whatever its own clock has seen."""
+    budget = GrantedBudget(pages=None, minutes=60.0)
+    budget.granted = 5
+    budget.reserve(NOW)
+    budget.set_used(0, 60 * MINUTE, NOW)
+    assert refusal(lambda: budget.reserve(NOW)).limit == "time"
+    assert budget.seconds_left(NOW) == 0.0
+
+
+def test_without_a_limit_nothing_has_to_be_granted() -> None:
+    """Pages are counted all the same."""
+    budget = GrantedBudget(pages=None, minutes=None)
+    for _ in range(3):
+        budget.reserve(NOW)
+    assert (budget.pages_used, budget.exceeded(NOW)) == (3, None)

@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -20,12 +21,14 @@ from alembic.script import ScriptDirectory
 
 from manners.cache.backends import open_backend
 from manners.crawler.frontier import tables as crawl_tables
-from manners.errors import MissingExtra, StoreError
+from manners.errors import MissingExtra, StoreAway, StoreConflict, StoreError
 from manners.evidence import tables as evidence_tables
 from manners.evidence.chain import AnchorHead, Head
 from manners.evidence.store import EvidenceStore
 from manners.store import database, schema
 from manners.store.database import Store
+from tests.contracts.postgres import Postgres
+from tests.contracts.valkey import free_port
 from tests.evidence.drafts import drafts
 from tests.evidence.places import Places, ended, execute, process
 
@@ -531,3 +534,134 @@ def test_a_store_in_a_folder_that_may_not_be_entered_is_not_called_missing(tmp_p
         check=False,
     )
     assert (ran.stdout, ran.stderr) == ("Permission denied\n", "")
+
+
+# Writes that others get in the way of.
+
+
+def test_a_write_is_repeated_until_nobody_is_in_the_way(places: Places) -> None:
+    """What was done before is undone; effects wait until it is durable, and happen once."""
+    with Store(places.new()) as store:
+        seen: list[str] = []
+
+        def job(connection: sqlalchemy.Connection, items: object) -> list[int]:
+            del items
+            attempt = seen.count("try") + 1
+            seen.append("try")
+            row = {"start": str(attempt), "at": 1}
+            connection.execute(crawl_tables.crawls.insert().values(row))
+            store.when_written(lambda: seen.append(f"written {attempt}"))
+            store.when_lost(lambda: seen.append(f"lost {attempt}"))
+            if attempt < 4:
+                raise StoreConflict("urls", "another worker was faster")
+            return [attempt]
+
+        assert store.write_blocking(job, None) == 4
+        assert seen == [
+            *("try", "lost 1", "try", "lost 2", "try", "lost 3", "try", "written 4"),
+        ]
+        assert starts(store) == ["4"]
+
+
+def starts(store: Store) -> list[str]:
+    with store.reading() as connection:
+        return list(connection.execute(sqlalchemy.select(crawl_tables.crawls.c.start)).scalars())
+
+
+def test_a_write_is_not_repeated_without_an_end(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then it fails, nothing is written, and the next write has nothing of it."""
+    monkeypatch.setattr(database, "_ATTEMPTS", 3)
+    with Store(places.new()) as store:
+        tries: list[str] = []
+
+        def conflict(connection: sqlalchemy.Connection, items: object) -> list[int]:
+            del items
+            connection.execute(crawl_tables.crawls.insert().values({"start": "no", "at": 1}))
+            store.when_written(lambda: tries.append("written"))
+            tries.append("try")
+            raise StoreConflict("urls", "another worker was faster")
+
+        with pytest.raises(StoreConflict, match="another worker was faster"):
+            store.write_blocking(conflict, None)
+        assert tries == ["try"] * 3
+
+        def job(connection: sqlalchemy.Connection, items: list[str]) -> list[str]:
+            for start in items:
+                connection.execute(crawl_tables.crawls.insert().values({"start": start, "at": 1}))
+            return items
+
+        assert store.write_blocking(job, "yes") == "yes"
+        assert tries == ["try"] * 3
+        assert starts(store) == ["yes"]
+
+
+def test_two_that_wait_for_each_other_both_write(postgres: Postgres) -> None:
+    """The server ends one of two transactions; it is repeated, and nobody hears of it."""
+    place = postgres.database()
+    with Store(place) as first, Store(place) as second:
+        begin = [{"id": number, "start": "", "at": 1} for number in (1, 2)]
+        with first.writing() as connection:
+            connection.execute(crawl_tables.crawls.insert(), begin)
+        both = threading.Barrier(2)
+
+        def writing(store: Store, order: tuple[int, int]) -> int:
+            tries: list[int] = []
+
+            def job(connection: sqlalchemy.Connection, items: list[None]) -> list[None]:
+                tries.append(1)
+                for number in order:
+                    row = crawl_tables.crawls.c
+                    own = crawl_tables.crawls.update().where(row.id == number)
+                    connection.execute(own.values(at=row.at + 1))
+                    if len(tries) == 1 and number == order[0]:
+                        both.wait(60.0)
+                return items
+
+            store.write_blocking(job, None)
+            return len(tries)
+
+        with ThreadPoolExecutor(2) as pool:
+            futures = [pool.submit(writing, first, (1, 2)), pool.submit(writing, second, (2, 1))]
+            tries = [future.result(120.0) for future in futures]
+        assert sorted(tries) == [1, 2]
+        assert execute(place, "SELECT at FROM crawls ORDER BY id") == [(3,), (3,)]
+
+
+def test_a_server_that_is_not_there_is_away(postgres: Postgres) -> None:
+    """So whoever may waits for it; a mistake of ours is none of that."""
+    nowhere = f"postgresql://postgres@127.0.0.1:{free_port()}/nothing"
+    with pytest.raises(StoreAway) as caught:
+        Store(nowhere, timeout=10.0)
+    assert not caught.value.is_unknown
+    with Store(postgres.database()) as store, pytest.raises(StoreError) as mistaken:
+        with store.writing() as connection:
+            connection.exec_driver_sql("SELECT nothing FROM nowhere")
+    assert not isinstance(mistaken.value, (StoreAway, StoreConflict))
+
+
+def test_a_connection_that_the_server_ends_is_away(postgres: Postgres) -> None:
+    """And the next write has a new one."""
+    with Store(postgres.database()) as store:
+
+        def job(connection: sqlalchemy.Connection, items: list[bool]) -> list[bool]:
+            if items[0]:
+                connection.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
+            return items
+
+        with pytest.raises(StoreAway):
+            store.write_blocking(job, True)
+        assert store.write_blocking(job, False) is False
+
+
+@pytest.mark.parametrize("seconds", [1e-6, 1.0, 365 * 86_400.0])
+def test_any_limit_of_idle_time_is_taken_by_the_server(postgres: Postgres, seconds: float) -> None:
+    """None of them means that there is no limit."""
+    with Store(postgres.database()) as store:
+        store.limit_idle(seconds)
+        with store.writing() as connection:
+            query = "SELECT setting::int FROM pg_settings WHERE name = %s"
+            name = ("idle_in_transaction_session_timeout",)
+            limit = connection.exec_driver_sql(query, name).scalar_one()
+    assert limit == min(max(1, int(seconds * 1_000)), 2**31 - 1)

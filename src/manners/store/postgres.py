@@ -103,8 +103,8 @@ def _options(timeout: float) -> dict[str, str]:
 def _session(timeout: float, idle_seconds: float | None = None) -> str:
     """The statements that set up a new session."""
     # Shorter than the limit here, so that the server can report the cause.
-    lock, statement = max(1, int(timeout * 800)), max(1, int(timeout * 900))
-    idle = int((max(10.0, 2 * timeout) if idle_seconds is None else idle_seconds) * 1000)
+    lock, statement = _milliseconds(timeout * 0.8), _milliseconds(timeout * 0.9)
+    idle = _milliseconds(max(10.0, 2 * timeout) if idle_seconds is None else idle_seconds)
     return (
         # Every commit is on the disk when it returns, whatever the server's default is.
         "SET synchronous_commit TO on;"
@@ -113,3 +113,8 @@ def _session(timeout: float, idle_seconds: float | None = None) -> str:
         # A writer that hangs in a transaction does not block the others for ever.
         f"SET idle_in_transaction_session_timeout TO {idle}"
     )
+
+
+def _milliseconds(seconds: float) -> int:
+    """A limit as the server takes it: at most 24 days; 0 would be no limit."""
+    return min(max(1, int(seconds * 1_000)), 2**31 - 1)

@@ -48,6 +48,7 @@ from manners.store import schema
 from tests.client.asking import run
 from tests.crawler import discoveries
 from tests.crawler.frontier.checks import check
+from tests.crawler.frontier.graphs import BESIDE, NODES, Edges, Model, made_up
 from tests.crawler.results import Answer, result
 from tests.evidence.places import execute
 from tests.sizes import examples
@@ -822,7 +823,8 @@ def test_who_has_most_gives_way(store: EvidenceStore) -> None:
         change = await frontier.add(on(B, "/1", "/2"))
         assert change.is_cut
         assert change.states == {"queued": 2 - 2, "blocked": 2}
-        assert (change.hosts, change.to_wake) == (frozenset(), {"b.example"})
+        assert change.hosts == frozenset()
+        assert change.to_wake == {"b.example"}
         found = rows(frontier)
         assert {found[f"{A}/{each}"].rule for each in (8, 9)} == {"max_discovered = 12"}
         assert states(frontier)[f"{A}/9"] == ("blocked", NO_ROOM)
@@ -1025,45 +1027,6 @@ def test_what_is_no_url_is_refused(store: EvidenceStore) -> None:
 
 # Against a plain search.
 
-NODES = 12
-BESIDE = 8
-"""From here on they are beside the long way, and may come late."""
-Edges = list[tuple[int, int, bool]]
-
-
-class Model:
-    """What has to become of a site: a plain search by depth, in what is known beforehand."""
-
-    def __init__(self, edges: Edges, moved: dict[int, int], limit: int | None) -> None:
-        self.depths: dict[int, int] = {}
-        self.shunned: set[int] = set()
-        waiting = [(0, 0)]
-        while waiting:
-            waiting.sort()
-            depth, node = waiting.pop(0)
-            if node in self.depths:
-                continue
-            self.depths[node] = depth
-            if limit is not None and depth > limit:
-                continue
-            if node in moved:
-                waiting.append((depth, moved[node]))
-                continue
-            for source, target, nofollow in edges:
-                if source == node and nofollow:
-                    self.shunned.add(target)
-                elif source == node:
-                    waiting.append((depth + 1, target))
-        self.shunned -= set(self.depths)
-        self.limit = limit
-
-    def fates(self) -> dict[str, tuple[str, str]]:
-        found = {f"/{node}": ("blocked", NOFOLLOW) for node in self.shunned}
-        for node, depth in self.depths.items():
-            is_cut = self.limit is not None and depth > self.limit
-            found[f"/{node}"] = ("blocked", DEPTH) if is_cut else ("done", "")
-        return found
-
 
 async def crawled(
     frontier: Frontier, edges: Edges, moved_to: dict[int, int], limit: int | None, draw: Any
@@ -1109,20 +1072,6 @@ async def crawled(
         await asyncio.gather(*map(frontier.finish, finished))
         if draw.random() < 0.05:
             frontier, leased = again(frontier, max_depth=limit), []
-
-
-def made_up(draw: random.Random) -> tuple[Edges, dict[int, int]]:
-    """A long way, and shorter ones beside it; links to anywhere; and some that are elsewhere."""
-    edges: Edges = [(n, n + 1, False) for n in range(BESIDE - 1)]
-    for side in range(BESIDE, NODES):
-        edges.append((draw.choice((0, 0, 1)), side, False))
-        edges.append((side, draw.randrange(3, BESIDE), draw.random() < 0.1))
-    for _ in range(draw.randrange(4)):
-        edges.append((draw.randrange(NODES), draw.randrange(NODES), draw.random() < 0.3))
-    moved_to = {
-        draw.randrange(1, NODES): draw.randrange(NODES) for _ in range(draw.choice((0, 0, 1, 2)))
-    }
-    return edges, moved_to
 
 
 @example(seed=2, limit=4)  # where each step of a shorter way matters
