@@ -20,7 +20,7 @@ import pytest
 from manners._portal import portal
 from manners.crawler import keeping, results
 from manners.crawler.crawl import Crawl, crawl
-from manners.crawler.fleet import FINISHED, INTERRUPTED
+from manners.crawler.fleet_values import FINISHED, INTERRUPTED
 from manners.crawler.frontier import crawls
 from manners.crawler.page import CrawledPage
 from manners.errors import InvalidURL, StoreError

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from manners.crawler.crawl import Crawl, crawl
-from manners.crawler.fleet import FINISHED
+from manners.crawler.fleet_values import FINISHED
 from manners.crawler.opening import UrlsToFetch
 from manners.crawler.page import CrawledPage
 from manners.net.messages import Response, Unreachable

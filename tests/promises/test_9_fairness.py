@@ -12,7 +12,7 @@ import pytest
 
 from manners.crawler import links as reading
 from manners.crawler import results
-from manners.crawler.fleet import FINISHED
+from manners.crawler.fleet_values import FINISHED
 from manners.crawler.frontier.frontier import Frontier
 from manners.crawler.frontier.values import Change, FetchResult, FoundUrl
 from manners.crawler.heavy import SLICE

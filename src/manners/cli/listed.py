@@ -68,8 +68,9 @@ def fetch_list(job: ListJob, options: Options) -> int:
 def _run(job: ListJob, settings: "Settings", number: int) -> int:
     from manners.cli.crawling import interruptible, read_status
     from manners.cli.folder import PageFolder
-    from manners.crawler import fleet
     from manners.crawler.crawl import Crawl
+    from manners.crawler.fleet_values import FINISHED
+    from manners.crawler.fleet_values import INTERRUPTED as STOPPED
     from manners.crawler.opening import UrlsToFetch
 
     wanted = job.urls.read()  # a missing file is an error before anything else
@@ -101,12 +102,12 @@ def _run(job: ListJob, settings: "Settings", number: int) -> int:
             result.file = files.pop(page.url, None)
             tell(result)
     status, place = read_status(settings, settings.store or inputs.STORE, crawl.number)
-    counts.is_complete = crawl.ended == fleet.FINISHED and not status.resumable  # and all was read
+    counts.is_complete = crawl.ended == FINISHED and not status.resumable  # and all was read
     answered = sum(status.states.get(state, 0) for state in ("done", "failed", "blocked"))
     counts.skipped["done"] = answered - counts.from_crawl
     for line in counts.summary(_hint(job.command, status), f"sent as {settings.identity}", place):
         print(line, file=sys.stderr)
-    if crawl.ended == fleet.INTERRUPTED:
+    if crawl.ended == STOPPED:
         return INTERRUPTED
     return max(counts.code, UNDECIDED if status.remaining else _exit_code(settings, crawl.number))
 

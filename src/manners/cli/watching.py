@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _HOSTS = 8
 _LATEST = 5
 _MAX_WIDTH = 100
+_WORKERS = 32
+"""Workers that a summary shows."""
 
 
 class Watch:
@@ -135,10 +137,21 @@ def summary(status: "Status", place: str) -> list[str]:
         lines.append(f"  {name:<8} {number:>9,}  {remark}".rstrip())
         if name == "blocked":
             lines += _blocked(status)
+    if len(status.workers) > 1:
+        lines += _workers(status)
     size = f"{count(status.bytes, 'byte')} from {count(status.hosts, 'host')}"
     failed = f" and {status.lost:,} that failed" if status.lost else ""
     read = f"{count(status.sitemaps, 'sitemap')}{failed}"
     return [*lines, f"{size}, {read}, stored in {printable(place)}"]
+
+
+def _workers(status: "Status") -> list[str]:
+    """The workers of a crawl, the last ones if there are many."""
+    lines = [f"  {'workers':<8} {len(status.workers):>9,}"]
+    for worker in status.workers[-_WORKERS:]:
+        facts = f"{count(worker.requests, 'request')}, {printable(worker.ended)}"
+        lines.append(f"    {worker.worker:>9}  {printable(cut(worker.name, 60))}: {facts}")
+    return lines
 
 
 def _counts(counts: Mapping[str, int]) -> str:

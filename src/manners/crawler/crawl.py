@@ -13,7 +13,8 @@ from manners import logs
 from manners._portal import portal
 from manners.client.async_client import AsyncClient
 from manners.client.transport import Transport
-from manners.crawler.fleet import INTERRUPTED, CrawlEnded
+from manners.crawler.ending import Ending
+from manners.crawler.fleet_values import INTERRUPTED, CrawlEnded
 from manners.crawler.frontier import crawls
 from manners.crawler.frontier.frontier import Frontier
 from manners.crawler.frontier.ways import Limits
@@ -27,7 +28,7 @@ from manners.crawler.opening import (
 )
 from manners.crawler.page import CrawledPage
 from manners.crawler.results import Results
-from manners.crawler.run import CrawlRun, Ending, HostView
+from manners.crawler.run import CrawlRun, HostView
 from manners.crawler.worker import ListWorker, Worker, start_url
 from manners.errors import StrandClosed
 from manners.evidence.store import EvidenceStore

@@ -16,7 +16,8 @@ from functools import partial
 from typing import Literal
 
 from manners.client.async_client import AsyncClient
-from manners.crawler.fleet import FINISHED
+from manners.crawler.ending import Ending
+from manners.crawler.fleet_values import FINISHED
 from manners.crawler.frontier.queries import Queries
 from manners.crawler.frontier.summary import CrawlSummary
 from manners.crawler.frontier.values import FoundUrl, LeasedUrl
@@ -24,7 +25,7 @@ from manners.crawler.inventory import FIELDS
 from manners.crawler.opening import CrawlPlan, CrawlState, open_discovery, temporary_place
 from manners.crawler.reasons import OVER_CAP
 from manners.crawler.results import NoResults
-from manners.crawler.run import CrawlRun, Ending
+from manners.crawler.run import CrawlRun
 from manners.crawler.scheduler import Scheduler
 from manners.crawler.scout import Findings, Scout
 from manners.errors import StoreError

@@ -21,24 +21,30 @@ import os
 import platform
 import socket
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from sqlalchemy import Connection, case, func, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
+from manners.crawler.fleet_values import (
+    FINISHED,
+    INTERRUPTED,
+    Beat,
+    Conclusion,
+    CrawlEnded,
+    SettingsClash,
+)
 from manners.crawler.frontier.frontier import Frontier
 from manners.crawler.frontier.queries import NOBODY, Queries
-from manners.crawler.frontier.tables import crawls, hosts, workers
+from manners.crawler.frontier.tables import crawls, workers
+from manners.crawler.frontier.workers import close_late, end, living
 from manners.errors import BudgetExceeded, StoreError
 from manners.evidence import anchors
 from manners.evidence.store import EvidenceStore
-from manners.evidence.strands import SHARED, add_strand, close_strand, lock_strand
+from manners.evidence.strands import SHARED, add_strand, close_strand
 from manners.politeness.budget import Budget, GrantedBudget
 from manners.store.database import Store
 
-FINISHED, INTERRUPTED = "finished", "interrupted"
-"""Why a crawl ended, unless a limit was reached: nothing is left to fetch; it was stopped."""
 _BLOCK = 1_000
 """Pages of the budget that are granted at a time, at most."""
 _MAX_HOSTS = 10_000
@@ -48,52 +54,6 @@ _ANCHORS = 0.9
 _CONTACT = 5.0
 """Seconds for which a worker has to have been in contact before it closes others: the database may
 have been away for everybody."""
-
-
-class Beat(NamedTuple):
-    """How far a crawl is, as all its workers have it."""
-
-    seconds: float
-    """Running time."""
-    ended: str
-    """Why it ended; empty while it runs."""
-    joined: tuple[str, ...]
-    """Hosts that belong to it besides those of its starts."""
-    counted: "Counter[tuple[str, str]]"
-    """Every number, by kind and what it counts."""
-    own: "Counter[tuple[str, str]]"
-    """The same of this worker."""
-    living: int
-    """Workers, this one included."""
-    wanted: list[str]
-    """Hosts of this worker that another one needs."""
-    active: int
-    """Hosts that are owned, or have something queued, counted up to a limit."""
-
-
-class Conclusion(NamedTuple):
-    """Whether a crawl has ended, for a worker that has nothing to do."""
-
-    ended: str = ""
-    """Why; empty where it has not."""
-    next_at: float | None = None
-    """When the next host may be taken; None where there is none."""
-    is_idle: bool = False
-    """Whether nothing is queued, and nobody owns a host."""
-    is_waiting: bool = False
-    """Whether something is queued, and nobody owns a host: none may be asked yet."""
-
-
-class SettingsClash(StoreError):
-    """A worker that would do other than the crawl was told to."""
-
-
-class CrawlEnded(StoreError):
-    """A crawl that is over; only a resume begins it again."""
-
-    def __init__(self, place: str, number: int, reason: str) -> None:
-        super().__init__(place, f"crawl {number} has ended: {reason}")
-        self.number, self.reason = number, reason
 
 
 class Fleet:
@@ -153,10 +113,10 @@ class Fleet:
             now, queries = self._now(connection), Queries(connection, self._crawl)
             row = self._lock_crawl(connection)
             if self._is_alone:  # who was here before is dead
-                self._close_others(connection, now, is_alone=True)
-            others = self._living(connection, now)
-            self._check(others, queries.settings(), settings, may_change)
-            if not others:
+                close_late(connection, self._crawl, self.worker, now, is_alone=True)
+            living_now = self._living(connection, now)
+            self._check(living_now, queries.settings(), settings, may_change)
+            if not living_now:
                 self._update_crawl(connection, seen=now)
                 if reopen is not None:
                     reopen(queries, now)
@@ -190,7 +150,7 @@ class Fleet:
 
     def _check(
         self,
-        others: Sequence[Any],
+        living_now: Sequence[Any],
         stored: Mapping[str, Any],
         settings: Mapping[str, Any],
         may_change: bool,
@@ -200,7 +160,7 @@ class Fleet:
         differing = sorted(
             name for name in stored.keys() | now if stored.get(name) != now.get(name)
         )
-        if differing and (others or not may_change):
+        if differing and (living_now or not may_change):
             name = differing[0]
             raise SettingsClash(
                 self._store.place,
@@ -208,7 +168,7 @@ class Fleet:
                 f" {_shown(stored.get(name))}, and here {_shown(now.get(name))};"
                 " leave it out, or stop all workers and change it with `manners crawl resume`",
             )
-        for other in others:
+        for other in living_now:
             if other.version != self._version:
                 raise SettingsClash(
                     self._store.place,
@@ -266,12 +226,12 @@ class Fleet:
         now = self._now(connection)
         if self._frontier is not None and not self._is_alone:
             self._frontier.time.set(now, asked, self._clock())
-        mine = update(workers).where(workers.c.id == self.worker)
-        connection.execute(mine.values(seen=now, until=now + self._lease))
+        own_row = update(workers).where(workers.c.id == self.worker)
+        connection.execute(own_row.values(seen=now, until=now + self._lease))
         self._run_on(connection, now, self.interval)
         contact = min(self._lease, _CONTACT)
         if not self._is_alone and _elapsed() - self._in_contact_since >= contact:
-            self._close_others(connection, now)
+            close_late(connection, self._crawl, self.worker, now)
         if self._strand != SHARED:
             anchors.append(connection, now, every=_ANCHORS)
         row = connection.execute(select(crawls).where(crawls.c.id == self._crawl)).one()
@@ -301,46 +261,6 @@ class Fleet:
         running = since if 0 < since <= max(self._lease, _CONTACT) else 0.0
         self._update_crawl(connection, seconds=crawls.c.seconds + running, seen=now)
 
-    def _living(self, connection: Connection, now: float) -> Sequence[Any]:
-        """The other workers that live, as far as anybody can know."""
-        is_other = (workers.c.crawl == self._crawl) & (workers.c.id != self.worker)
-        is_living = workers.c.ended.is_(None) & (workers.c.until > now)
-        return connection.execute(select(workers).where(is_other & is_living)).all()
-
-    def _close_others(self, connection: Connection, now: float, *, is_alone: bool = False) -> None:
-        """Close workers whose lease is over, and hand their hosts back."""
-        is_late = workers.c.ended.is_(None) & (workers.c.id != self.worker)
-        if not is_alone:
-            is_late &= workers.c.until < now
-        query = select(workers).where((workers.c.crawl == self._crawl) & is_late)
-        query = query.order_by(workers.c.id).with_for_update(skip_locked=True)
-        closed = 0
-        for row in connection.execute(query).all():
-            if row.strand != SHARED:
-                # One that was stopped in the middle of a transaction is closed when the server has
-                # ended that: nobody waits for it.
-                if not lock_strand(connection, row.strand):
-                    continue
-                close_strand(connection, row.strand)
-            self._end_worker(connection, row.id, f"closed: not heard of for {now - row.seen:.0f} s")
-            self._hand_back(connection, row.id, now)
-            closed += 1
-        if closed:  # one of them may have added URLs, and not said so
-            Queries(connection, self._crawl).wake_all(now)
-
-    def _end_worker(self, connection: Connection, worker: int, reason: str) -> None:
-        """Write why a worker ended; pages that it was granted and has not fetched are free."""
-        spent = Queries(connection, self._crawl).counted(worker)["page", "attempts"]
-        own = update(workers).where(workers.c.id == worker)
-        connection.execute(own.values(ended=reason, granted=spent, is_adding=False))
-
-    def _hand_back(self, connection: Connection, worker: int, now: float) -> None:
-        """Let the hosts of a worker be taken, each as if it had been asked just now."""
-        asked = now + func.coalesce(hosts.c.delay, 0.0)
-        at = case((hosts.c.not_before > asked, hosts.c.not_before), else_=asked)
-        own = update(hosts).where(hosts.c.owner == worker)
-        connection.execute(own.values(owner=None, not_before=at, ready=at))
-
     async def added(self) -> None:
         """No more URLs come from here, but those that pages lead to."""
 
@@ -364,17 +284,17 @@ class Fleet:
 
         def job(connection: Connection, items: Sequence[None]) -> list[int]:
             self._lock_crawl(connection)
-            others = (workers.c.crawl == self._crawl) & (workers.c.id != self.worker)
-            query = select(func.coalesce(func.sum(workers.c.granted), 0)).where(others)
+            is_other = (workers.c.crawl == self._crawl) & (workers.c.id != self.worker)
+            query = select(func.coalesce(func.sum(workers.c.granted), 0)).where(is_other)
             used = int(connection.execute(query).scalar_one())
             used += Queries(connection, self._crawl).counted(NOBODY)["page", "attempts"]
-            left = max(limit - used - own, 0)
+            remaining = max(limit - used - own, 0)
             number = len(self._living(connection, self._now(connection))) + 1
             # Few in the end: pages that one has and cannot use are no use to the others.
-            most = left if self._is_alone else min(_BLOCK, max(left // (4 * number), 1))
-            granted = max(before, own + min(most, left))
-            mine = update(workers).where(workers.c.id == self.worker)
-            connection.execute(mine.values(granted=granted))
+            most = remaining if self._is_alone else min(_BLOCK, max(left // (4 * number), 1))
+            granted = max(before, own + min(most, remaining))
+            own_row = update(workers).where(workers.c.id == self.worker)
+            connection.execute(own_row.values(granted=granted))
             return [granted] * len(items)
 
         budget.granted = await self._store.write(job, None)
@@ -387,8 +307,8 @@ class Fleet:
 
         def job(connection: Connection, items: Sequence[None]) -> list[int]:
             spent = Queries(connection, self._crawl).counted(self.worker)["page", "attempts"]
-            mine = update(workers).where(workers.c.id == self.worker)
-            connection.execute(mine.values(granted=spent))
+            own_row = update(workers).where(workers.c.id == self.worker)
+            connection.execute(own_row.values(granted=spent))
             return [spent] * len(items)
 
         budget.own = budget.granted = await self._store.write(job, None)
@@ -445,8 +365,7 @@ class Fleet:
 
         def job(connection: Connection, items: Sequence[None]) -> list[str]:
             row, now = self._lock_crawl(connection), self._now(connection)
-            self._end_worker(connection, self.worker, reason)
-            self._hand_back(connection, self.worker, now)
+            end(connection, self._crawl, self.worker, reason, now)
             ended = row.ended
             if ended is None and (is_final or not self._living(connection, now)):
                 self._run_on(connection, now)
@@ -464,6 +383,9 @@ class Fleet:
         return ended
 
     # The crawl as a whole.
+
+    def _living(self, connection: Connection, now: float) -> Sequence[Any]:
+        return living(connection, self._crawl, self.worker, now)
 
     def _lock_crawl(self, connection: Connection) -> Any:
         """The row of the crawl; nobody else joins, is granted pages or ends it meanwhile."""
@@ -484,11 +406,11 @@ class Fleet:
         return float(connection.exec_driver_sql(query).scalar_one())
 
 
+def _shown(value: Any) -> str:
+    return "the default" if value is None else json.dumps(value)[:200]
+
+
 def _elapsed() -> float:
     """Seconds on a clock that goes on while the machine sleeps, where there is one."""
     clock = getattr(time, "CLOCK_BOOTTIME", None)
     return time.monotonic() if clock is None else time.clock_gettime(clock)
-
-
-def _shown(value: Any) -> str:
-    return "the default" if value is None else json.dumps(value)[:200]

@@ -2,28 +2,23 @@
 
 import asyncio
 import math
-from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from manners import logs
 from manners.client.async_client import AsyncClient
 from manners.client.headers import limit_logins
-from manners.crawler.fleet import INTERRUPTED, Beat, Fleet
+from manners.crawler.ending import Ending, Stages
+from manners.crawler.fleet import Fleet
+from manners.crawler.fleet_values import INTERRUPTED, Beat
 from manners.crawler.frontier.frontier import Frontier
-from manners.crawler.frontier.values import (
-    Change,
-    FetchResult,
-    FoundUrl,
-    LeasedUrl,
-    OwnedHost,
-    ReturnedHost,
-)
+from manners.crawler.frontier.values import Change, FetchResult, FoundUrl, LeasedUrl
 from manners.crawler.heavy import MAX_BYTES, MAX_LINKS
+from manners.crawler.holdings import Holdings
 from manners.crawler.keeping import Keeper
-from manners.crawler.opening import CrawlPlan, CrawlState, Opened, recorded_delay
+from manners.crawler.opening import CrawlPlan, CrawlState, Opened
 from manners.crawler.results import Results
-from manners.crawler.scheduler import LEAD, Batch, Request, Scheduler
+from manners.crawler.scheduler import Batch, Request, Scheduler
 from manners.crawler.tasks import TaskSet
 from manners.crawler.worker import Add, NotFetched, Postponed, Worker
 from manners.errors import (
@@ -42,16 +37,8 @@ RETRY_SECONDS = 1.0
 """Seconds after which a host is tried again whose slots are all in use, or could not be counted."""
 _IDLE_BEAT = 10.0
 """Seconds between two beats while every host is waited for, where nobody else works on it."""
-_HOSTS = 4
-"""Hosts that a worker owns at a time, for each connection: some of them have to wait."""
-_DISTANT, _FAR = 10.0, 60.0
-"""Seconds until a host may be asked from which on it is handed back: if others are due; if not."""
-_REST = 0.5
-"""Seconds after which a host that has nothing to do is handed back: pages may lead to it again."""
 _POLL = 0.5
-"""Seconds after which to look again for hosts or pages of the budget that others gave back."""
-_BORROW = 30.0
-"""Seconds for which a host that another worker owns is waited for."""
+"""Seconds after which to ask again for pages of the budget that others gave back, or the end."""
 _LOW = 64
 """Pages left of those granted from which on more are asked for."""
 _MAX_SLEEP = 3_600.0
@@ -72,78 +59,8 @@ class HostView(NamedTuple):
     """URLs that wait for their turn here; there may be more in the store."""
 
 
-class Ending:
-    """Why a run is to end, and whether it is over."""
-
-    def __init__(self) -> None:
-        self.reason = ""
-        """Why nothing more starts."""
-        self.error: BaseException | None = None
-        self.exceeded: BudgetExceeded | None = None
-        """Why no page may be fetched now; a request under way may give a page back."""
-        self._over = asyncio.Event()
-
-    @property
-    def may_start(self) -> bool:
-        """Whether requests may be started."""
-        return not self.reason and self.exceeded is None
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the run ends without waiting for what is under way."""
-        return self._over.is_set()
-
-    def finish(self, reason: str) -> None:
-        """Nothing is under way and nothing will start."""
-        self.reason = reason
-        self._over.set()
-
-    def cancel(self) -> None:
-        """End now; what is under way is cancelled."""
-        self.reason = self.reason or INTERRUPTED
-        self._over.set()
-
-    def fail(self, error: BaseException) -> None:
-        """End now, because of an error; the first one counts."""
-        self.error = self.error or error
-        self.cancel()
-
-    async def wait(self) -> None:
-        """Wait until the run is over."""
-        await self._over.wait()
-
-
-class Stages:
-    """What a run begins with, stage by stage."""
-
-    def __init__(self, source: AsyncGenerator[Sequence[FoundUrl], None]) -> None:
-        self._source = source
-        self.is_pending = False
-        """Whether the next stage is being found and added."""
-        self.is_over = False
-        """Whether there is no other stage."""
-
-    async def next(self) -> Sequence[FoundUrl] | None:
-        """The URLs of the next stage; None where there is none."""
-        found = await anext(self._source, None)
-        self.is_over = found is None
-        return found
-
-    async def close(self) -> None:
-        """Begin no other stage."""
-        await self._source.aclose()
-
-
 class CrawlRun:
-    """Drives a scheduler: takes hosts and their URLs, has them fetched, stores the results.
-
-        frontier --take_hosts--> owned --found--> scheduler --start--> worker
-            ^                      |                                     |
-            +-------release--------+   <------------finish---------------+
-
-    A host that is taken stays with this worker until it has nothing left to do, has to wait for
-    long, or the worker has more than its share of the hosts.
-    """
+    """Drives a scheduler: leases URLs of hosts it owns, has them fetched, stores the results."""
 
     def __init__(
         self,
@@ -160,28 +77,18 @@ class CrawlRun:
         self._frontier: Frontier = opened.frontier
         self._fleet: Fleet = opened.fleet
         self._results, self._ending, self._clock = results, ending, plan.clock
+        self._tasks = TaskSet()
+        self._holdings = Holdings(opened.frontier, client, plan.clock, self._start, state.unlease)
         self._worker, self._scheduler = make_worker(self.add), self._make_scheduler()
+        self._holdings.scheduler = self._scheduler
         self._stages = Stages(self._worker.stages(plan.starts))
         self._keeper = None if plan.keep is None else Keeper(plan.keep)
-        self._tasks = TaskSet()
         self._is_alone = opened.frontier.store.is_sqlite
-        self._share = _HOSTS * client.settings.connections
-        """Hosts that this worker owns, at most."""
-        self._resume_times: dict[str, float] = {}
-        """Hosts that somebody asked before, and when they may be asked again."""
-        self._resting: dict[str, float] = {}
-        """Hosts that are owned and have nothing to do, and since when."""
-        self._unstored: Counter[str] = Counter()
-        """Pages of each host that were fetched and are not stored: to others they are queued."""
-        self._returning: set[str] = set()
-        """Hosts that are being handed back: what is found of them now is for who takes them."""
-        self._take_at = 0.0
-        """When to look for hosts to take."""
         self._grant_at = 0.0
         """When to ask for pages of the budget."""
         self._had_pages = False
         """Whether there were some left when it last asked for more."""
-        self._is_taking = self._is_granting = self._is_concluding = False
+        self._is_granting = self._is_concluding = False
         self._conclude_at = 0.0
 
     # What a discovery does in its own way.
@@ -189,7 +96,7 @@ class CrawlRun:
     def _make_scheduler(self) -> Scheduler[LeasedUrl]:
         """Who decides what is fetched next."""
         settings = self._client.settings
-        return Scheduler(self._pace, settings.slots_of, settings.connections)
+        return Scheduler(self._holdings.pace, settings.slots_of, settings.connections)
 
     def _shut_client(self) -> None:
         self._client.shut()
@@ -227,6 +134,10 @@ class CrawlRun:
             self._shut_client()
             self.look()
 
+    async def admit(self, host: str) -> None:
+        """Own a host before it is asked."""
+        await self._holdings.admit(host)
+
     @property
     def running(self) -> int:
         """Requests under way."""
@@ -243,7 +154,7 @@ class CrawlRun:
         for queue in list(self._scheduler.queues.values()):
             if queue.running or queue.items:
                 delay, at = self._client.pace_of(queue.name)
-                until = max(at, queue.not_before, self._resume_times.get(queue.name, 0.0))
+                until = max(at, queue.not_before, self._holdings.waits_until(queue.name))
                 views.append(HostView(queue.name, delay, until, queue.running, len(queue.items)))
         return sorted(views, key=lambda view: (-view.until, view.host))
 
@@ -267,11 +178,7 @@ class CrawlRun:
                 self._ending.fail(error)
 
     async def _apply_beat(self, beat: Beat) -> None:
-        now, budget, connections = (
-            self._clock(),
-            self._state.budget,
-            self._client.settings.connections,
-        )
+        now, budget = self._clock(), self._state.budget
         if isinstance(budget, GrantedBudget):
             under_way = max(budget.own - beat.own["page", "attempts"], 0)
             budget.set_used(beat.counted["page", "attempts"] + under_way, beat.seconds, now)
@@ -280,14 +187,11 @@ class CrawlRun:
         if self._is_alone:
             return
         self._state.count(beat.counted)
-        share = math.ceil(beat.active / beat.living) if beat.living > 1 else beat.active
-        self._share = min(_HOSTS * connections, max(share, 1))
         for name in beat.joined:
             if self._worker.join(name):  # what was found of it meanwhile was blocked
                 self._apply(await self._frontier.readmit(name))
-        self._hand_back_distant(now)
-        if beat.wanted:
-            await self._release(beat.wanted, wanted=True)
+        self._holdings.rebalance(beat.active, beat.living)
+        await self._holdings.release(beat.wanted, is_wanted=True)
 
     async def _close(self) -> None:
         state, ending = self._state, self._ending
@@ -301,7 +205,7 @@ class CrawlRun:
             return
         reason = ending.reason if ending.error is None else f"failed: {ending.error}"
         is_final = ending.error is None and reason != INTERRUPTED
-        await self._release(list(self._frontier.owned))
+        await self._holdings.release_all()
         state.ended = await self._fleet.leave(reason, is_final=is_final) or reason
         state.pages["queued"] += state.pages.pop("leased", 0)
         if is_cut_short or not self._is_alone:
@@ -309,10 +213,6 @@ class CrawlRun:
             state.count(await asyncio.to_thread(self._frontier.counted))
 
     # What to do next.
-
-    def _pace(self, host: str) -> tuple[float, float]:
-        delay, at = self._client.pace_of(host)
-        return delay, max(at - LEAD, self._resume_times.get(host, 0.0))
 
     def look(self) -> None:
         """Start what may be started now, and come back when there is more; or end."""
@@ -328,9 +228,9 @@ class CrawlRun:
                 self._tasks.start(self._lease(batch))
             for request in start:
                 self._tasks.start(self._work(request))
-            at = _soonest(at, self._rest(now))
+            at = _soonest(at, self._holdings.rest(now))
             if self._results.has_room:
-                at = _soonest(at, self._take_more(now))
+                at = _soonest(at, self._holdings.take_more(now))
         if not self._scheduler.is_busy and not self._results.pending:
             at = _soonest(at, self._end_when_idle(now))
         self._tasks.call_later(None if at is None else min(at - now, _MAX_SLEEP), self.look)
@@ -342,14 +242,16 @@ class CrawlRun:
             ending.finish(ending.reason)
         elif ending.exceeded is not None and self._is_alone:
             ending.finish(str(ending.exceeded))
-        elif not self._stages.is_pending and not self._is_taking and not self._is_concluding:
+        elif (
+            not self._stages.is_pending and not self._holdings.is_taking and not self._is_concluding
+        ):
             if ending.may_start and self._scheduler.queues:
                 self._end_before_limit(now)
                 return None
             if now < self._conclude_at:
                 return self._conclude_at
             self._is_concluding = True
-            self._tasks.start(self._conclude())
+            self._start(self._conclude())
         return None
 
     def _end_before_limit(self, now: float) -> None:
@@ -367,7 +269,7 @@ class CrawlRun:
         """Ask whether anything is left, for anybody."""
         try:
             # Without pages to fetch here, others may have some.
-            await self._release(list(self._frontier.owned))
+            await self._holdings.release_all()
             budget, now = self._state.budget, self._clock()
             await self._fleet.give_back(budget)
             limit = budget.exceeded(now)
@@ -378,15 +280,12 @@ class CrawlRun:
             elif found.is_idle and not self._stages.is_over:
                 self._begin_stage()
             elif found.next_at is not None:
-                self._take_at = min(self._take_at, found.next_at)
+                self._holdings.take_at = min(self._holdings.take_at, found.next_at)
                 is_late = found.next_at - now > budget.seconds_left(now)
                 if found.is_waiting and is_late:
                     self._ending.finish("time limit: no host may be asked again before it")
-        except StoreError as error:
-            self._ending.fail(error)
         finally:
             self._is_concluding = False
-            self.look()
 
     def _begin_stage(self) -> None:
         self._stages.is_pending = True
@@ -416,157 +315,29 @@ class CrawlRun:
     def _apply(self, change: Change) -> None:
         self._state.apply(change)
         for host in change.hosts:
-            self._found(host)
+            self._holdings.found(host)
         if change.has_new_hosts:
-            self._take_at = 0.0
+            self._holdings.take_at = 0.0
         if change.to_wake:
-            self._tasks.start(self._wake(change.to_wake))
-
-    def _found(self, host: str) -> None:
-        if host not in self._returning:
-            self._resting.pop(host, None)
-            self._scheduler.found(host)
+            self._start(self._wake(change.to_wake))
 
     async def _wake(self, hosts: Iterable[str]) -> None:
         """Let hosts be taken by whoever comes first; when what they have is durable."""
-        try:
-            await self._frontier.wake(sorted(hosts))
-        except StoreError as error:
-            self._ending.fail(error)
-        self._take_at = 0.0
-        self.look()
+        await self._frontier.wake(sorted(hosts))
+        self._holdings.take_at = 0.0
 
-    # Hosts.
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Start a task; then look what is to be done. An error of the store ends the run."""
 
-    def _take_more(self, now: float) -> float | None:
-        """Take hosts, if this worker may have more; when to look again."""
-        wanted = self._share - len(self._frontier.owned)
-        if wanted <= 0 or self._is_taking:
-            return None
-        if now < self._take_at:
-            return self._take_at if self._take_at < math.inf else None
-        self._is_taking = True
-        self._tasks.start(self._take_hosts(wanted, now))
-        return None
-
-    async def _take_hosts(self, wanted: int, now: float) -> None:
-        try:
-            self._take_at = math.inf
-            taken, more_at = await self._frontier.take_hosts(wanted, now)
-            if more_at is not None:
-                self._take_at = min(self._take_at, more_at)
-            if not self._is_alone:  # others may hand some back at any time
-                self._take_at = min(max(self._take_at, now), self._clock() + _POLL)
-            unknown = [host for host in taken if host.delay is None and host.epoch > 1]
-            recorded = await self._recorded_delays(unknown) if unknown else {}
-            for host in taken:
-                at = max(host.not_before, now + recorded.get(host.name, -math.inf))
-                if at > now:
-                    self._resume_times[host.name] = at
-                self._returning.discard(host.name)
-                self._found(host.name)
-        except StoreError as error:
-            self._ending.fail(error)
-        finally:
-            self._is_taking = False
-            self.look()
-
-    async def admit(self, host: str) -> None:
-        """Own a host before it is asked: a robots.txt, or a page of a list, may redirect to any.
-
-        Its owner, if it has one, hands it back with his next beat.
-        """
-        gives_up_at = self._clock() + _BORROW
-        while not (self._is_alone or self._owns(host)):
-            borrowed = None
-            if host not in self._returning:
-                borrowed = await self._frontier.borrow(host)
-            now = self._clock()
-            if borrowed is not None:
-                self._resting[host] = now  # it is handed back when nothing comes of it
-                if borrowed.not_before > now:
-                    await self._client.penalise(host, borrowed.not_before)
-            elif now > gives_up_at:
-                raise HostDeferred(host, now + _BORROW)
-            else:
-                await asyncio.sleep(_POLL)
-
-    async def _recorded_delays(self, hosts: Sequence[OwnedHost]) -> dict[str, float]:
-        """The delays of hosts that were asked, by somebody who did not come to write that down."""
-        max_delay, evidence = self._client.settings.max_delay, self._client.evidence
-
-        def read() -> dict[str, float]:
-            return {host.name: recorded_delay(evidence, host.name, max_delay) for host in hosts}
-
-        return await asyncio.to_thread(read)
-
-    def _rest(self, now: float) -> float | None:
-        """Hand back hosts that have had nothing to do for a while; when to look again."""
-        scheduler, resting = self._scheduler, self._resting
-        for host in scheduler.idle:
-            if host not in scheduler.queues and host in self._frontier.owned:
-                resting.setdefault(host, now)
-        scheduler.idle.clear()
-        if not resting:
-            return None
-        tired = [host for host, since in resting.items() if now - since >= _REST]
-        if tired:
-            for host in tired:
-                del resting[host]
-            self._tasks.start(self._release_now(tired))
-        return min(resting.values()) + _REST if resting else None
-
-    def _hand_back_distant(self, now: float) -> None:
-        """Hand back hosts that are not asked for long; and some, if this worker has too many."""
-        scheduler, owned = self._scheduler, len(self._frontier.owned)
-        is_full = owned >= self._share
-        distant = scheduler.distant(now + (_DISTANT if is_full else _FAR))
-        surplus = owned - len(distant) - self._share - self._share // 8
-        if surplus > 0:
-            others = scheduler.distant(-math.inf)
-            distant += [host for host in others if host not in set(distant)][:surplus]
-        if distant:
-            self._tasks.start(self._release_now(distant))
-
-    async def _release_now(self, hosts: Sequence[str]) -> None:
-        try:
-            await self._release(hosts)
-        except StoreError as error:
-            self._ending.fail(error)
-        self.look()
-
-    async def _release(self, hosts: Iterable[str], *, wanted: bool = False) -> None:
-        """Hand hosts back, with what there is to know for whoever takes them next."""
-        returned = []
-        for host in hosts:
-            if not self._owns(host):
-                continue
-            if self._client.is_asking(host) or self._unstored[host]:
-                if host not in self._scheduler.queues:
-                    self._resting[host] = self._clock()
-                continue
-            ready = None
-            if host in self._scheduler.queues:
-                ready = self._scheduler.time_of(host)
-                if not self._scheduler.drop(host):
-                    continue
-                if wanted:  # whoever wants it comes before those who take what is due
-                    ready = max(ready, self._clock() + 4 * _POLL)
-            self._resting.pop(host, None)
-            delay, at = self._client.pace_of(host)
-            not_before = max(at, self._resume_times.pop(host, 0.0))
-            returned.append(ReturnedHost(host, delay, not_before, ready))
-            self._take_at = min(self._take_at, math.inf if ready is None else ready)
-            self._returning.add(host)
-        if returned:
+        async def watched() -> None:
             try:
-                self._state.unlease(await self._frontier.release(returned))
+                await work
+            except StoreError as error:
+                self._ending.fail(error)
             finally:
-                self._returning.difference_update(host.name for host in returned)
+                self.look()
 
-    def _owns(self, host: str) -> bool:
-        """Whether this worker may ask a host."""
-        return host in self._frontier.owned and host not in self._returning
+        self._tasks.start(watched())
 
     # The budget.
 
@@ -580,21 +351,18 @@ class CrawlRun:
         is_due = now >= self._grant_at or (self._had_pages and budget.left_here <= 0)
         if is_low and not self._is_granting and is_due and not self._ending.reason:
             self._is_granting = True
-            self._tasks.start(self._grant(budget))
+            self._start(self._grant(budget))
 
     async def _grant(self, budget: GrantedBudget) -> None:
         before, self._had_pages = budget.granted, budget.left_here > 0
         try:
             await self._fleet.grant(budget)
-        except StoreError as error:
-            self._ending.fail(error)
         finally:
             self._is_granting = False
             if budget.granted <= before:  # others have all that is left, so far
                 self._grant_at = math.inf if self._is_alone else self._clock() + _POLL
             if self._ending.exceeded is not None:
                 self._ending.exceeded = budget.exceeded(self._clock())
-            self.look()
 
     # What is under way.
 
@@ -652,11 +420,11 @@ class CrawlRun:
             return
         self._state.obstacle = None
         self._state.is_cut |= result.is_cut
-        self._unstored[url.host] += 1
+        self._holdings.fetched(url.host)
         try:
             await self._store(request, result)
         finally:
-            self._unstored[url.host] -= 1
+            self._holdings.stored(url.host)
 
     async def _store(self, request: Request[LeasedUrl], result: FetchResult) -> None:
         """Have a page kept, store what came of its request, and hand it out."""

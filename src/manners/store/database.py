@@ -5,7 +5,6 @@ ends. A reader sees the store as it was when it began to read.
 """
 
 import random
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,10 +14,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from manners import _forks
-from manners._secrets import LIBPQ, hidden_in, is_libpq, without_secrets
-from manners._sqlite import OTHER_APPLICATION, explain
+from manners._secrets import LIBPQ, is_libpq, without_secrets
+from manners._sqlite import OTHER_APPLICATION
 from manners._text import printable
-from manners.errors import MissingExtra, StoreAway, StoreConflict, StoreError, StoreTimeout
+from manners.errors import MissingExtra, StoreConflict, StoreError, StoreTimeout
 
 try:
     import sqlalchemy
@@ -29,7 +28,8 @@ except ModuleNotFoundError as error:
         raise
     raise MissingExtra("sqlalchemy", "crawl") from None
 
-from manners.store import locks, schema, sqlite
+from manners.store import failures, locks, schema, sqlite
+from manners.store.failures import NoAnswer
 from manners.store.locks import InUse, Release
 from manners.store.writer import Writer
 
@@ -39,25 +39,12 @@ _ATTEMPTS = 20
 """Attempts to write what other processes get in the way of."""
 _PAUSE = 0.02
 """Seconds between two of them, at most."""
-_CONFLICTS = ("40001", "40P01")
-"""Errors of PostgreSQL that end a transaction which may be repeated as it is: another one changed
-the same rows, or each waited for the other."""
-_AWAY = ("08", "25P03", "57P01", "57P02", "57P03", "53300")
-"""Errors of PostgreSQL, or how they begin: the connection is lost, or was ended because one side
-stood still in a transaction; the server stops or starts, or has no room for another connection."""
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _upgrading = threading.Lock()
 """Alembic keeps its state in the process: it upgrades one database at a time."""
 
 Job = Callable[[Connection, Sequence[Any]], Sequence[Any]]
 """Writes items of one kind in the current transaction, and returns an answer for each."""
-
-
-class NoAnswer(Exception):
-    """The server did not answer in time; its connection is closed.
-
-    Not an error of the driver, on purpose: nothing tries the same again and waits once more.
-    """
 
 
 class Store:
@@ -302,69 +289,10 @@ class Store:
         try:
             yield
         except (sqlalchemy.exc.SQLAlchemyError, NoAnswer) as error:
-            orig = getattr(error, "orig", None)
-            is_lost = orig is None or getattr(error, "connection_invalidated", False)
-            # A commit may have been made even though its answer did not come.
-            unknown = "; whether the last write was made is not known" * (is_commit and is_lost)
-            late = _timeout_message(orig or error, self.timeout)
-            if late is not None:
-                if is_lost:  # other connections will not answer either
-                    self.engine.dispose()
-                timeout = StoreTimeout(self.place, late + unknown)
-                timeout.is_away, timeout.is_unknown = isinstance(error, NoAnswer), bool(unknown)
-                raise timeout from None
-            if isinstance(orig, sqlite3.Error):
-                message = explain(orig, self.place)
-            else:
-                message = hidden_in(str(orig or error).strip().partition("\n")[0], self._given)
-            message, state = printable(message[:500]) + unknown, getattr(orig, "sqlstate", None)
-            if state in _CONFLICTS:
-                raise StoreConflict(self.place, message) from None
-            if _is_away(error, orig):
-                away = StoreAway(self.place, message)
-                away.is_unknown = bool(unknown)
-                raise away from None
-            raise StoreError(self.place, message) from None
-
-
-def _is_away(error: object, orig: object) -> bool:
-    """Whether an error of the driver means that the server cannot be reached now."""
-    if isinstance(orig, sqlite3.Error):
-        return False
-    state = getattr(orig, "sqlstate", None)
-    if state is not None:
-        return str(state).startswith(_AWAY)
-    # Without a state, no server has answered.
-    is_lost = getattr(error, "connection_invalidated", False)
-    return is_lost or type(orig).__name__ == "OperationalError"
-
-
-def _timeout_message(error: object, timeout: float) -> str | None:
-    """The message for an error that is a timeout; None for any other."""
-    if isinstance(error, NoAnswer):
-        return (
-            f"Timeout: no answer from the server for {timeout:g} s (server_timeout);"
-            " check that it runs and can be reached, then try again"
-        )
-    if isinstance(error, sqlite3.OperationalError):
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
-            return (
-                f"Timeout: {error}: another process has been writing for {timeout:g} s"
-                " (server_timeout); try again when it has ended"
-            )
-        return None
-    match getattr(error, "sqlstate", None):
-        case "55P03":
-            return (
-                f"Timeout: another session has held a lock for {timeout:g} s (server_timeout);"
-                " end that session, or try again"
-            )
-        case "57014":
-            return (
-                f"Timeout: one statement took the server {timeout:g} s (server_timeout);"
-                " try again, or set a longer limit"
-            )
-    return None
+            failure = failures.explained(error, self.place, self._given, self.timeout, is_commit)
+            if isinstance(failure, StoreTimeout) and failure.is_away:
+                self.engine.dispose()  # other connections will not answer either
+            raise failure from None
 
 
 # Opening.

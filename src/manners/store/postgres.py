@@ -14,7 +14,7 @@ import psycopg
 import sqlalchemy
 from sqlalchemy import Engine, event
 
-from manners.store.database import NoAnswer
+from manners.store.failures import NoAnswer
 
 _T = TypeVar("_T")
 _connecting = threading.local()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from manners.crawler.fleet import FINISHED
+from manners.crawler.fleet_values import FINISHED
 from manners.crawler.frontier import tables
 from manners.crawler.frontier.frontier import Frontier
 from manners.crawler.frontier.values import FetchResult, FoundUrl, LeasedUrl

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manners.crawler.frontier.frontier import StoreTime
+from manners.crawler.frontier.clock import StoreTime
 from manners.crawler.frontier.values import digest_of, pack, place_of, unpack
 
 HOSTS = st.one_of(

@@ -17,15 +17,14 @@ up. Otherwise the transaction is repeated. So its effects in memory wait until i
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import Connection
 
-from manners.crawler.frontier.queries import NOBODY, Queries, Row
-from manners.crawler.frontier.room import Room
-from manners.crawler.frontier.statements import PAGE_COLUMNS, RETRY_COLUMNS
+from manners.crawler.frontier.clock import StoreTime
+from manners.crawler.frontier.queries import NOBODY, Queries
+from manners.crawler.frontier.room import ROOM_NUMBERS, Room
 from manners.crawler.frontier.values import (
     Change,
     FetchResult,
@@ -36,8 +35,6 @@ from manners.crawler.frontier.values import (
     OwnedHost,
     ReturnedHost,
     TakenHosts,
-    clean,
-    pack,
     place_of,
 )
 from manners.crawler.frontier.ways import (
@@ -48,48 +45,11 @@ from manners.crawler.frontier.ways import (
     Ways,
     moved,
 )
-from manners.crawler.reasons import NO_ROOM
+from manners.crawler.frontier.writing import Draft, Writing
 from manners.errors import StoreError
 from manners.store.database import Store
 
 _UNCHANGED = Change()
-_ROOM_NUMBERS = ("open", "refused", "dropped")
-_page_values, _retry_values = itemgetter(*PAGE_COLUMNS), itemgetter(*RETRY_COLUMNS)
-
-
-class StoreTime:
-    """The clock of a store, as a worker sees it: its own may be wrong.
-
-    A time goes a little up on its way to the store and back, by as much as is not known: so a host
-    is never asked too early by whoever takes it next.
-    """
-
-    def __init__(self) -> None:
-        self._up = self._down = 0.0
-
-    def set(self, at: float, asked: float, answered: float) -> None:
-        """Compare: the store said `at`, between these times of one's own clock."""
-        self._up, self._down = at - asked, at - answered
-
-    def to_store(self, at: float) -> float:
-        """A time of one's own clock, as the store has it."""
-        return at + self._up if at else at
-
-    def from_store(self, at: float) -> float:
-        """A time of the store, by one's own clock."""
-        return at - self._down if at else at
-
-
-class _Draft:
-    """What a transaction changes in memory, once it is durable."""
-
-    def __init__(self, frontier: "Frontier") -> None:
-        self.rooms = {kind: room.copy() for kind, room in frontier.rooms.items()}
-        self.sequence = frontier.sequence
-        self.taken: list[Key] = []
-        self.let_go: list[Key] = []
-        self.owned: set[str] = set()
-        self.returned: set[str] = set()
 
 
 class Frontier:
@@ -117,7 +77,7 @@ class Frontier:
         clock: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.store, self.crawl, self.worker = store, crawl, worker
-        self._limits, self._judge, self._alike = limits or Limits(), judge, alike
+        self.limits, self._judge, self._alike = limits or Limits(), judge, alike
         self.rooms = {
             "page": Room("page", max_urls, "max_discovered"),
             "sitemap": Room("sitemap", max_sitemaps, "max_sitemaps"),
@@ -125,9 +85,9 @@ class Frontier:
         self.time, self._clock = StoreTime(), clock
         self.owned: set[str] = set()
         """The hosts that this worker may ask."""
-        self._in_hand: dict[str, set[str]] = {}
+        self.in_hand: dict[str, set[str]] = {}
         """The digests of URLs that are being fetched, by host."""
-        self._draft: _Draft | None = None
+        self._draft: Draft | None = None
         with store.reading() as connection:
             queries = Queries(connection, crawl)
             if not queries.exists():
@@ -139,12 +99,12 @@ class Frontier:
         """Count what there is room for."""
         counted = queries.counted()
         for kind, room in self.rooms.items():
-            room.set(*(counted[kind, what] for what in _ROOM_NUMBERS))
+            room.set(*(counted[kind, what] for what in ROOM_NUMBERS))
 
     def see(self, counted: "Counter[tuple[str, str]]") -> None:
         """Take what others have added into account; in the writer's thread."""
         for kind, room in self._begin().rooms.items():
-            numbers = tuple(counted[kind, what] for what in _ROOM_NUMBERS)
+            numbers = tuple(counted[kind, what] for what in ROOM_NUMBERS)
             if numbers != room.numbers():
                 room.set(*numbers)
 
@@ -230,14 +190,14 @@ class Frontier:
 
     # In the writer's thread.
 
-    def _now(self) -> float:
+    def now(self) -> float:
         """The time, by the clock of the store."""
         return self.time.to_store(self._clock())
 
-    def _begin(self) -> _Draft:
+    def _begin(self) -> Draft:
         """What the current transaction changes in memory."""
         if self._draft is None:
-            draft = self._draft = _Draft(self)
+            draft = self._draft = Draft(self)
             self.store.when_written(lambda: self._apply(draft))
             self.store.when_lost(self._forget)
         return self._draft
@@ -245,17 +205,17 @@ class Frontier:
     def _forget(self) -> None:
         self._draft = None
 
-    def _apply(self, draft: _Draft) -> None:
+    def _apply(self, draft: Draft) -> None:
         self._draft = None
         self.rooms, self.sequence = draft.rooms, draft.sequence
         self.owned = (self.owned | draft.owned) - draft.returned
         for name, digest in draft.taken:
-            self._in_hand.setdefault(name, set()).add(digest)
+            self.in_hand.setdefault(name, set()).add(digest)
         for name, digest in draft.let_go:
-            in_hand = self._in_hand.get(name, set())
+            in_hand = self.in_hand.get(name, set())
             in_hand.discard(digest)
             if not in_hand:
-                self._in_hand.pop(name, None)
+                self.in_hand.pop(name, None)
 
     def _take_hosts(
         self, connection: Connection, items: Sequence[tuple[int, float]]
@@ -276,7 +236,7 @@ class Frontier:
         queries, draft, answers = Queries(connection, self.crawl), self._begin(), []
         for name in items:
             queries.add_hosts([name], None)
-            host = queries.borrow_host(self.worker, name, self._now())
+            host = queries.borrow_host(self.worker, name, self.now())
             if host is not None:
                 draft.owned.add(name)
                 host = host._replace(not_before=self.time.from_store(host.not_before))
@@ -303,7 +263,7 @@ class Frontier:
         Queries(connection, self.crawl).release_hosts(self.worker, returned)
         for hosts in items:
             names = [host.name for host in hosts]
-            keys = [(name, digest) for name in names for digest in self._in_hand.get(name, ())]
+            keys = [(name, digest) for name in names for digest in self.in_hand.get(name, ())]
             draft.returned.update(names)
             draft.let_go += keys
             numbers.append(len(keys))
@@ -311,12 +271,12 @@ class Frontier:
 
     def _wake(self, connection: Connection, items: Sequence[Sequence[str]]) -> list[None]:
         names = sorted({name for names in items for name in names})
-        Queries(connection, self.crawl).wake(names, self._now())
+        Queries(connection, self.crawl).wake(names, self.now())
         return [None] * len(items)
 
     def _wake_queued(self, connection: Connection, items: Sequence[Sequence[str]]) -> list[None]:
         names = sorted({name for names in items for name in names})
-        Queries(connection, self.crawl).wake_queued(names, self._now())
+        Queries(connection, self.crawl).wake_queued(names, self.now())
         return [None] * len(items)
 
     def _take(
@@ -324,10 +284,10 @@ class Frontier:
     ) -> list[LeasedBatch]:
         queries, draft = Queries(connection, self.crawl), self._begin()
         now = self.time.to_store(min(now for *_, now in items))
-        wanted = [(name, limit + len(self._in_hand.get(name, ()))) for name, limit, _ in items]
+        wanted = [(name, limit + len(self.in_hand.get(name, ()))) for name, limit, _ in items]
         found: dict[str, list[tuple[str, LeasedUrl]]] = {name: [] for name, *_ in items}
         for digest, url in queries.due(wanted, now):
-            if digest not in self._in_hand.get(url.host, ()):
+            if digest not in self.in_hand.get(url.host, ()):
                 found[url.host].append((digest, url))
         short = [name for name, limit, _ in items if len(found[name]) < limit]
         later = queries.later(short, now) if short else {}
@@ -363,23 +323,26 @@ class Frontier:
         queries.count(self.worker, counts)
         return changes
 
+    def _writing(self, queries: Queries) -> Writing:
+        draft = self._begin()
+        ways = Ways(queries, self.limits, draft.rooms, self._judge, self._alike)
+        return Writing(self, queries, ways, draft)
+
     def adding(self, connection: Connection, items: Sequence[Sequence[FoundUrl]]) -> list[Change]:
         """The job that adds URLs, for those who have no event loop."""
-        queries, draft = Queries(connection, self.crawl), self._begin()
-        ways = Ways(queries, self._limits, draft.rooms, self._judge, self._alike)
-        before = _numbers(draft.rooms)
+        writing = self._writing(Queries(connection, self.crawl))
         for found in items:
-            ways.add(found)
-        return _first(self._write(queries, ways, draft, before), len(items))
+            writing.ways.add(found)
+        return _first(writing.write(), len(items))
 
     def _finish(self, connection: Connection, items: Sequence[FetchResult]) -> list[Change]:
-        queries, draft = Queries(connection, self.crawl), self._begin()
-        ways = Ways(queries, self._limits, draft.rooms, self._judge, self._alike)
-        before = _numbers(draft.rooms)
+        queries = Queries(connection, self.crawl)
+        writing = self._writing(queries)
+        ways, draft = writing.ways, writing.draft
         keys = [place_of(item.url.url) for item in items]
         # This locks the rows, and reads them as they are now: nobody finds a shorter way to one of
         # them before all that it leads to is there as well.
-        self._write_results(queries, items, keys, ways)
+        writing.finish(items, keys)
         known = ways.load(keys)
         shorter: list[Key] = []
         for item, key in zip(items, keys, strict=True):
@@ -398,158 +361,7 @@ class Frontier:
             if item.joined_host:
                 ways.add([FoundUrl(*values) for values in queries.outside(item.joined_host)])
         ways.shorten(shorter)
-        return _first(self._write(queries, ways, draft, before), len(items))
-
-    def _write_results(
-        self, queries: Queries, items: Sequence[FetchResult], keys: Sequence[Key], ways: Ways
-    ) -> None:
-        finished: list[tuple[Row, Key]] = []
-        pages, retries, paces = [], [], {}
-        for item, key in zip(items, keys, strict=True):
-            page, url = item.page, item.url
-            finished.append(
-                (
-                    (
-                        *(page.state, clean(page.reason), clean(page.rule), page.line, page.status),
-                        *(page.attempts, self.time.to_store(page.not_before), page.evidence_id),
-                    ),
-                    key,
-                )
-            )
-            ways.counts[url.kind, "attempts"] += page.attempts - url.attempts
-            if page.was_allowed:
-                row = page.to_row()
-                ways.counts[url.kind, "bytes"] += row["bytes"]
-                if page.state == "queued":
-                    retries.append((*key, *map(clean, _retry_values(row))))
-                else:
-                    pages.append((*key, *map(clean, _page_values(row)), self._targets(item)))
-            if item.pace is not None:
-                delay, at = item.pace
-                paces[url.host] = (url.host, delay, self.time.to_store(at))
-        queries.finish(sorted(finished, key=itemgetter(1)))
-        queries.keep_pages(pages)
-        queries.keep_retries(retries)
-        queries.keep_paces(paces.values())
-
-    def _targets(self, item: FetchResult) -> bytes | None:
-        """What a page leads to; it is needed where depth is limited."""
-        if self._limits.max_depth is None:
-            return None
-        return pack(map(place_of, item.targets))
-
-    def _write(
-        self, queries: Queries, ways: Ways, draft: _Draft, before: Mapping[tuple[str, str], int]
-    ) -> Change:
-        """Write what is new or better, and drop what there is no room for."""
-        new, newer = self._new_rows(ways, draft)
-        queries.insert(new)
-        settled: list[tuple[Row, Key, Row]] = []
-        shortened: list[tuple[Row, Key, Row]] = []
-        for key, url in sorted(ways.urls.items(), key=itemgetter(0)):
-            found, distance = url.found, (url.depth, url.hops, url.priority)
-            if url.is_new:
-                continue
-            if found is not None:
-                state = (url.state, url.reason, clean(url.rule), url.line)
-                row = (*distance, *state, found.source, clean(found.found_in))
-                settled.append((row, key, url.before))
-            elif url.is_changed:
-                shortened.append(((*distance, url.state), key, url.before))
-        queries.settle(settled)
-        queries.shorten(shortened)
-        # Hosts come first: only URLs of a host that is there can be dropped.
-        owned = (self.owned | draft.owned) - draft.returned
-        foreign = ways.hosts - owned
-        added = queries.add_hosts(sorted(foreign), self._now()) if foreign else set()
-        for room in draft.rooms.values():
-            self._make_room(queries, ways, room, newer)
-        self._count(queries, ways, draft, before)
-        states: Counter[str] = Counter()
-        for (kind, what), number in ways.counts.items():
-            if kind == "page" and what not in ("attempts", "bytes"):
-                states[what] += number
-        hosts = frozenset(ways.hosts & owned)
-        return Change(hosts, states, ways.is_cut, frozenset(foreign - added), bool(added))
-
-    def _new_rows(self, ways: Ways, draft: _Draft) -> tuple[list[Row], set[Key]]:
-        """The rows of new URLs, and their keys."""
-        rows: list[Row] = []
-        # Later is more, whoever finds it, as far as clocks agree.
-        draft.sequence = max(draft.sequence, int(self._now() * 1_000) << 16)
-        for key, url in ways.urls.items():
-            found = url.found
-            if not url.is_new or found is None:
-                continue
-            draft.sequence += 1
-            ways.counts[url.kind, url.state] += 1
-            if url.state == "queued":
-                ways.hosts.add(key[0])
-            rows.append(
-                (
-                    *(*key, clean(found.url), found.source, clean(found.found_in)),
-                    *(url.depth, url.priority, clean(found.lastmod), url.reason),
-                    *(clean(url.rule), url.line, url.kind, url.state, url.hops),
-                    draft.sequence,
-                )
-            )
-        return rows, {(row[0], row[1]) for row in rows}
-
-    def _count(
-        self,
-        queries: Queries,
-        ways: Ways,
-        draft: _Draft,
-        before: Mapping[tuple[str, str], int],
-    ) -> None:
-        """Write by how many the numbers of the crawl change."""
-        counts = Counter(ways.counts)
-        for kind in draft.rooms:
-            counts[kind, "queued"] += counts.pop((kind, "leased"), 0)
-        for key, number in _numbers(draft.rooms).items():
-            counts[key] += number - before[key]
-        queries.count(self.worker, counts)
-
-    def _make_room(self, queries: Queries, ways: Ways, room: Room, newer: set[Key]) -> None:
-        """Drop the worst URLs of the hosts with most, if there are too many."""
-        if not room.is_over:
-            return
-        if room.by_host is None:
-            room.load(queries.hosts_of_room(room.kind, self.worker))
-            for name, in_hand in self._in_hand.items():
-                room.queue(name, -len(in_hand))
-        losses = dict(room.excess())
-        free = queries.lock_hosts(sorted(losses), self.worker) if losses else set()
-        for name, number in losses.items():
-            if name in free:
-                self._drop(queries, ways, room, name, number, newer)
-            else:  # somebody took it just now
-                room.restore(name, number)
-
-    def _drop(
-        self, queries: Queries, ways: Ways, room: Room, name: str, number: int, newer: set[Key]
-    ) -> None:
-        """Drop the worst URLs of a host: new ones are forgotten, others blocked."""
-        in_hand = self._in_hand.get(name, ())
-        worst = queries.worst(name, room.kind, number + len(in_hand))
-        keys = [(name, digest) for digest, _ in worst if digest not in in_hand][:number]
-        old = [key for key in keys if key not in newer]
-        queries.delete([key for key in keys if key in newer])
-        queries.drop(old, NO_ROOM, room.setting)
-        room.dropped += len(old)
-        room.restore(name, number - len(keys))  # others were fetched meanwhile
-        ways.is_cut |= bool(keys)
-        ways.counts[room.kind, "queued"] -= len(keys)
-        ways.counts[room.kind, "blocked"] += len(old)
-
-
-def _numbers(rooms: Mapping[str, Room]) -> dict[tuple[str, str], int]:
-    """The numbers of rooms, by kind and what they count."""
-    return {
-        (kind, what): number
-        for kind, room in rooms.items()
-        for what, number in zip(_ROOM_NUMBERS, room.numbers(), strict=True)
-    }
+        return _first(writing.write(), len(items))
 
 
 def _first(change: Change, number: int) -> list[Change]:

@@ -270,8 +270,8 @@ class Queries:
         row = self._connection.execute(taken.returning(*columns)).first()
         if row is not None:
             return OwnedHost(*row)
-        told = update(hosts).where(is_it & (hosts.c.owner != worker) & hosts.c.wanted.is_(None))
-        self._connection.execute(told.values(wanted=now))
+        notice = update(hosts).where(is_it & (hosts.c.owner != worker) & hosts.c.wanted.is_(None))
+        self._connection.execute(notice.values(wanted=now))
         return None
 
     def wanted_hosts(self, worker: int) -> list[str]:

@@ -5,6 +5,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from copy import copy
 
+ROOM_NUMBERS = ("open", "refused", "dropped")
+"""What `Room.numbers` are called in the store."""
+
 
 class Room:
     """The limit on URLs of one kind, shared among hosts.

@@ -1,10 +1,14 @@
 """The workers: who crawled what, and how each ended."""
 
-from manners.crawler.status import WorkerStatus
+from typing import TYPE_CHECKING
+
 from manners.report.data import Report
 from manners.report.html import words
 from manners.report.html.elements import Child, untrusted
 from manners.report.html.parts import note, nothing, small, table
+
+if TYPE_CHECKING:
+    from manners.crawler.status import WorkerStatus
 
 ORDER = 105
 TITLE = "Workers"
@@ -25,7 +29,7 @@ def content(report: Report) -> Child:
     ]
 
 
-def _row(worker: WorkerStatus) -> tuple[Child, ...]:
+def _row(worker: "WorkerStatus") -> tuple[Child, ...]:
     facts = f"{words.moment(worker.began)} to {words.moment(worker.seen)}"
     return (
         [untrusted(f"{worker.worker}  {worker.name}", 100), small(facts)],

@@ -1,0 +1,55 @@
+"""The workers of a crawl in its store: who lives, and closing those who do not."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, case, func, select, update
+
+from manners.crawler.frontier.queries import Queries
+from manners.crawler.frontier.tables import hosts, workers
+from manners.evidence.strands import SHARED, close_strand, lock_strand
+
+
+def living(connection: Connection, crawl: int, worker: int, now: float) -> Sequence[Any]:
+    """The other workers of a crawl that live, as far as anybody can know."""
+    is_other = (workers.c.crawl == crawl) & (workers.c.id != worker)
+    is_living = workers.c.ended.is_(None) & (workers.c.until > now)
+    return connection.execute(select(workers).where(is_other & is_living)).all()
+
+
+def close_late(
+    connection: Connection, crawl: int, worker: int, now: float, *, is_alone: bool = False
+) -> None:
+    """Close the other workers whose lease is over; all of them, if a lock says that none lives."""
+    is_late = workers.c.ended.is_(None) & (workers.c.id != worker)
+    if not is_alone:
+        is_late &= workers.c.until < now
+    query = select(workers).where((workers.c.crawl == crawl) & is_late)
+    query = query.order_by(workers.c.id).with_for_update(skip_locked=True)
+    closed = 0
+    for row in connection.execute(query).all():
+        if row.strand != SHARED:
+            # One that was stopped in the middle of a transaction is closed when the server has
+            # ended that: nobody waits for it.
+            if not lock_strand(connection, row.strand):
+                continue
+            close_strand(connection, row.strand)
+        end(connection, crawl, row.id, f"closed: not heard of for {now - row.seen:.0f} s", now)
+        closed += 1
+    if closed:  # one of them may have added URLs, and not said so
+        Queries(connection, crawl).wake_all(now)
+
+
+def end(connection: Connection, crawl: int, worker: int, reason: str, now: float) -> None:
+    """Write why a worker ended, and hand back what it has.
+
+    Pages that it was granted and has not fetched are free. So are its hosts, each as if it had been
+    asked just now.
+    """
+    spent = Queries(connection, crawl).counted(worker)["page", "attempts"]
+    own = update(workers).where(workers.c.id == worker)
+    connection.execute(own.values(ended=reason, granted=spent, is_adding=False))
+    asked = now + func.coalesce(hosts.c.delay, 0.0)
+    at = case((hosts.c.not_before > asked, hosts.c.not_before), else_=asked)
+    owned = update(hosts).where(hosts.c.owner == worker)
+    connection.execute(owned.values(owner=None, not_before=at, ready=at))

@@ -1,0 +1,189 @@
+"""Writing to the frontier: results, new URLs, better ways to known ones, and what that changes.
+
+All of it belongs to one transaction. What it changes in memory is in a draft, which counts when the
+transaction is durable.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from manners.crawler.frontier.queries import Queries, Row
+from manners.crawler.frontier.room import ROOM_NUMBERS, Room
+from manners.crawler.frontier.statements import PAGE_COLUMNS, RETRY_COLUMNS
+from manners.crawler.frontier.values import Change, FetchResult, Key, clean, pack, place_of
+from manners.crawler.frontier.ways import Ways
+from manners.crawler.reasons import NO_ROOM
+
+if TYPE_CHECKING:
+    from manners.crawler.frontier.frontier import Frontier
+
+_page_values, _retry_values = itemgetter(*PAGE_COLUMNS), itemgetter(*RETRY_COLUMNS)
+
+
+class Draft:
+    """What a transaction changes in memory, once it is durable."""
+
+    def __init__(self, frontier: "Frontier") -> None:
+        self.rooms = {kind: room.copy() for kind, room in frontier.rooms.items()}
+        self.sequence = frontier.sequence
+        self.taken: list[Key] = []
+        self.let_go: list[Key] = []
+        self.owned: set[str] = set()
+        self.returned: set[str] = set()
+
+
+class Writing:
+    """What one job writes: look at found URLs with `ways`, then `write`."""
+
+    def __init__(self, frontier: "Frontier", queries: Queries, ways: Ways, draft: Draft) -> None:
+        self._frontier, self._queries = frontier, queries
+        self.ways, self.draft = ways, draft
+        self._before = _numbers(draft.rooms)
+
+    def finish(self, items: Sequence[FetchResult], keys: Sequence[Key]) -> None:
+        """Write what came of URLs."""
+        queries, ways, time = self._queries, self.ways, self._frontier.time
+        finished: list[tuple[Row, Key]] = []
+        pages, retries, paces = [], [], {}
+        for item, key in zip(items, keys, strict=True):
+            page, url = item.page, item.url
+            finished.append(
+                (
+                    (
+                        *(page.state, clean(page.reason), clean(page.rule), page.line, page.status),
+                        *(page.attempts, time.to_store(page.not_before), page.evidence_id),
+                    ),
+                    key,
+                )
+            )
+            ways.counts[url.kind, "attempts"] += page.attempts - url.attempts
+            if page.was_allowed:
+                row = page.to_row()
+                ways.counts[url.kind, "bytes"] += row["bytes"]
+                if page.state == "queued":
+                    retries.append((*key, *map(clean, _retry_values(row))))
+                else:
+                    pages.append((*key, *map(clean, _page_values(row)), self._targets(item)))
+            if item.pace is not None:
+                delay, at = item.pace
+                paces[url.host] = (url.host, delay, time.to_store(at))
+        queries.finish(sorted(finished, key=itemgetter(1)))
+        queries.keep_pages(pages)
+        queries.keep_retries(retries)
+        queries.keep_paces(paces.values())
+
+    def _targets(self, item: FetchResult) -> bytes | None:
+        """What a page leads to; it is needed where depth is limited."""
+        if self._frontier.limits.max_depth is None:
+            return None
+        return pack(map(place_of, item.targets))
+
+    def write(self) -> Change:
+        """Write what is new or better, and drop what there is no room for."""
+        queries, ways, draft = self._queries, self.ways, self.draft
+        new, newer = self._new_rows()
+        queries.insert(new)
+        settled: list[tuple[Row, Key, Row]] = []
+        shortened: list[tuple[Row, Key, Row]] = []
+        for key, url in ways.urls.items():
+            if url.is_new or (url.found is None and not url.is_changed):
+                continue
+            found, distance = url.found, (url.depth, url.hops, url.priority)
+            if found is not None:
+                state = (url.state, url.reason, clean(url.rule), url.line)
+                row = (*distance, *state, found.source, clean(found.found_in))
+                settled.append((row, key, url.before))
+            else:
+                shortened.append(((*distance, url.state), key, url.before))
+        # In one order for all workers: no two wait for each other.
+        queries.settle(sorted(settled, key=itemgetter(1)))
+        queries.shorten(sorted(shortened, key=itemgetter(1)))
+        # Hosts come first: only URLs of a host that is there can be dropped.
+        owned = (self._frontier.owned | draft.owned) - draft.returned
+        foreign = ways.hosts - owned
+        added = queries.add_hosts(sorted(foreign), self._frontier.now()) if foreign else set()
+        for room in draft.rooms.values():
+            self._make_room(room, newer)
+        self._count()
+        states: Counter[str] = Counter()
+        for (kind, what), number in ways.counts.items():
+            if kind == "page" and what not in ("attempts", "bytes"):
+                states[what] += number
+        hosts = frozenset(ways.hosts & owned)
+        return Change(hosts, states, ways.is_cut, frozenset(foreign - added), bool(added))
+
+    def _new_rows(self) -> tuple[list[Row], set[Key]]:
+        """The rows of new URLs, and their keys."""
+        rows: list[Row] = []
+        ways, draft = self.ways, self.draft
+        # Later is more, whoever finds it, as far as clocks agree.
+        draft.sequence = max(draft.sequence, int(self._frontier.now() * 1_000) << 16)
+        for key, url in ways.urls.items():
+            found = url.found
+            if not url.is_new or found is None:
+                continue
+            draft.sequence += 1
+            ways.counts[url.kind, url.state] += 1
+            if url.state == "queued":
+                ways.hosts.add(key[0])
+            rows.append(
+                (
+                    *(*key, clean(found.url), found.source, clean(found.found_in)),
+                    *(url.depth, url.priority, clean(found.lastmod), url.reason),
+                    *(clean(url.rule), url.line, url.kind, url.state, url.hops),
+                    draft.sequence,
+                )
+            )
+        return rows, {(row[0], row[1]) for row in rows}
+
+    def _count(self) -> None:
+        """Write by how many the numbers of the crawl change."""
+        counts, rooms = Counter(self.ways.counts), self.draft.rooms
+        for kind in rooms:
+            counts[kind, "queued"] += counts.pop((kind, "leased"), 0)
+        for key, number in _numbers(rooms).items():
+            counts[key] += number - self._before[key]
+        self._queries.count(self._frontier.worker, counts)
+
+    def _make_room(self, room: Room, newer: set[Key]) -> None:
+        """Drop the worst URLs of the hosts with most, if there are too many."""
+        queries, worker = self._queries, self._frontier.worker
+        if not room.is_over:
+            return
+        if room.by_host is None:
+            room.load(queries.hosts_of_room(room.kind, worker))
+            for name, in_hand in self._frontier.in_hand.items():
+                room.queue(name, -len(in_hand))
+        losses = dict(room.excess())
+        free = queries.lock_hosts(sorted(losses), worker) if losses else set()
+        for name, number in losses.items():
+            if name in free:
+                self._drop(room, name, number, newer)
+            else:  # somebody took it just now
+                room.restore(name, number)
+
+    def _drop(self, room: Room, name: str, number: int, newer: set[Key]) -> None:
+        """Drop the worst URLs of a host: new ones are forgotten, others blocked."""
+        queries, ways = self._queries, self.ways
+        in_hand = self._frontier.in_hand.get(name, ())
+        worst = queries.worst(name, room.kind, number + len(in_hand))
+        keys = [(name, digest) for digest, _ in worst if digest not in in_hand][:number]
+        old = [key for key in keys if key not in newer]
+        queries.delete([key for key in keys if key in newer])
+        queries.drop(old, NO_ROOM, room.setting)
+        room.dropped += len(old)
+        room.restore(name, number - len(keys))  # others were fetched meanwhile
+        ways.is_cut |= bool(keys)
+        ways.counts[room.kind, "queued"] -= len(keys)
+        ways.counts[room.kind, "blocked"] += len(old)
+
+
+def _numbers(rooms: Mapping[str, Room]) -> dict[tuple[str, str], int]:
+    """The numbers of rooms, by kind and what they count."""
+    return {
+        (kind, what): number
+        for kind, room in rooms.items()
+        for what, number in zip(ROOM_NUMBERS, room.numbers(), strict=True)
+    }
