@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -587,7 +588,7 @@ def test_a_write_is_not_repeated_without_an_end(
             store.write_blocking(conflict, None)
         assert tries == ["try"] * 3
 
-        def job(connection: sqlalchemy.Connection, items: list[str]) -> list[str]:
+        def job(connection: sqlalchemy.Connection, items: Sequence[str]) -> Sequence[str]:
             for start in items:
                 connection.execute(crawl_tables.crawls.insert().values({"start": start, "at": 1}))
             return items
@@ -609,7 +610,7 @@ def test_two_that_wait_for_each_other_both_write(postgres: Postgres) -> None:
         def writing(store: Store, order: tuple[int, int]) -> int:
             tries: list[int] = []
 
-            def job(connection: sqlalchemy.Connection, items: list[None]) -> list[None]:
+            def job(connection: sqlalchemy.Connection, items: Sequence[None]) -> Sequence[None]:
                 tries.append(1)
                 for number in order:
                     row = crawl_tables.crawls.c
@@ -635,9 +636,12 @@ def test_a_server_that_is_not_there_is_away(postgres: Postgres) -> None:
     with pytest.raises(StoreAway) as caught:
         Store(nowhere, timeout=10.0)
     assert not caught.value.is_unknown
-    with Store(postgres.database()) as store, pytest.raises(StoreError) as mistaken:
-        with store.writing() as connection:
-            connection.exec_driver_sql("SELECT nothing FROM nowhere")
+    with (
+        Store(postgres.database()) as store,
+        pytest.raises(StoreError) as mistaken,
+        store.writing() as connection,
+    ):
+        connection.exec_driver_sql("SELECT nothing FROM nowhere")
     assert not isinstance(mistaken.value, (StoreAway, StoreConflict))
 
 
@@ -645,7 +649,7 @@ def test_a_connection_that_the_server_ends_is_away(postgres: Postgres) -> None:
     """And the next write has a new one."""
     with Store(postgres.database()) as store:
 
-        def job(connection: sqlalchemy.Connection, items: list[bool]) -> list[bool]:
+        def job(connection: sqlalchemy.Connection, items: Sequence[bool]) -> Sequence[bool]:
             if items[0]:
                 connection.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
             return items
