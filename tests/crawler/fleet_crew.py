@@ -225,6 +225,8 @@ class Crew:
             code = member.wait(max(until - time.monotonic(), 1.0))
             if member.killed is None:
                 codes = STOPPED if member.is_told else (0,)
+                if member.is_told and not self.has_joined(member):  # it was still starting
+                    codes = (*codes, -signal.SIGTERM)
                 assert code in codes, f"worker {member} ended with {code}: {member.errors}"
 
     def __enter__(self) -> Self:
