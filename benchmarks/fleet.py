@@ -63,6 +63,7 @@ SETTINGS: dict[str, Any] = {
     "adaptive_factor": 0.0,
     "connections": 32,
     "max_minutes": 600.0,
+    "budget_warning": 1.0,
     "max_urls": 1_000_000_000,
     "max_discovered": 1_000_000_000,
     "trap_alike": 1_000_000,
@@ -359,7 +360,7 @@ def round_trips(place: str, web: Web, pages: int) -> float:
     """How often a worker speaks to the database and waits for the answer, for each page."""
     parts = urlsplit(place)
     proxy = subprocess.Popen(
-        [sys.executable, "-m", __name__, "--proxy", str(parts.port)],
+        [sys.executable, "-m", "benchmarks.fleet", "--proxy", str(parts.port)],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -225,6 +225,8 @@ class Crew:
             code = member.wait(max(until - time.monotonic(), 1.0))
             if member.killed is None:
                 codes = STOPPED if member.is_told else (0,)
+                if member.is_told and not self.has_joined(member):  # it was still starting
+                    codes = (*codes, -signal.SIGTERM)
                 assert code in codes, f"worker {member} ended with {code}: {member.errors}"
 
     def __enter__(self) -> Self:
@@ -257,13 +259,21 @@ class Crew:
             return connection.execute(query.encode()).fetchall()
         return []
 
+    def has_joined(self, member: Member) -> bool:
+        """Whether a process is a worker, or was."""
+        return bool(self._strands(member))
+
     def is_closed(self, member: Member) -> bool:
         """Whether all workers of a process are closed, as far as it has any."""
+        own = self._strands(member)
+        return bool(own) and all(own)
+
+    def _strands(self, member: Member) -> list[bool]:
+        """For each worker of a process, whether its strand is closed."""
         found = self.rows(
             "SELECT w.name, h.closed FROM workers w JOIN evidence_head h ON h.one = w.strand"
         )
-        own = [closed for name, closed in found if pid_in(name) == member.pid]
-        return bool(own) and all(own)
+        return [closed for name, closed in found if pid_in(name) == member.pid]
 
     @property
     def is_ended(self) -> bool:

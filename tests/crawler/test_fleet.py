@@ -107,7 +107,7 @@ def test_workers_share_a_crawl(scene: Make) -> None:
         assert {member.last["ended"] for member in members} == {"finished"}
         told = it.crew.status()["workers"]
         assert len(told) == 3
-        assert {"id", "name", "began", "seen", "ended"} <= told[0].keys()
+        assert {"worker", "name", "began", "seen", "ended"} <= told[0].keys()
 
 
 def test_workers_come_to_what_one_process_comes_to(scene: Make, tmp_path: Path) -> None:

@@ -93,7 +93,9 @@ class Trouble:
         if event == "add" or not running:
             self._crew.add()
             return
-        member = self._draw.choice(running)
+        joined = [member for member in running if self._crew.has_joined(member)]
+        # Nobody can close one that is still starting.
+        member = self._draw.choice(joined or running if event == "stop" else running)
         self._note(f"{event}: {member}")
         match event:
             case "kill":
@@ -101,7 +103,7 @@ class Trouble:
             case "tell":
                 member.tell()
             case "stop":  # until it is closed
-                self._stop(member, PATIENCE)
+                self._stop(member, PATIENCE if joined else LEASE)
             case "pause":  # not so long
                 self._stop(member, LEASE * self._draw.uniform(0.1, 1.2))
         if event != "pause":

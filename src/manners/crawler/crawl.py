@@ -32,7 +32,6 @@ from manners.crawler.run import CrawlRun, HostView
 from manners.crawler.worker import ListWorker, Worker, start_url
 from manners.errors import StrandClosed
 from manners.evidence.store import EvidenceStore
-from manners.evidence.strands import SHARED
 from manners.politeness.budget import Budget
 from manners.settings import Settings
 from manners.store.database import TIMEOUT, Store
@@ -235,7 +234,7 @@ class Crawl:
                 plan = plan._replace(listed=None)
                 self._ending = Ending()
                 self._results.forget()
-                store.use_strand(SHARED)
+                await store.leave_closed_strand()
             except CrawlEnded as error:
                 self._state.number, self._state.ended = error.number, error.reason
                 return

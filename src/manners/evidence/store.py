@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +166,21 @@ class EvidenceStore(Store):
         self._strand, self._batch = strand, 0
         if idle is not None:
             self.limit_idle(idle)
+
+    async def leave_closed_strand(self) -> None:
+        """Go back to the strand of everybody when one's own was closed.
+
+        Writes that wait have to fail first: they would not be kept out of another strand. Nothing
+        may be added meanwhile.
+        """
+
+        def write_nothing(connection: Connection, items: Sequence[None]) -> Sequence[None]:
+            del connection
+            return items
+
+        with suppress(StrandClosed):
+            await self.write(write_nothing, None)
+        self.use_strand(SHARED)
 
     async def append(self, draft: Draft) -> int:
         """Append a record to the chain; returns its number when it is durable."""
