@@ -291,7 +291,7 @@ class Fleet:
             remaining = max(limit - used - own, 0)
             number = len(self._living(connection, self._now(connection))) + 1
             # Few in the end: pages that one has and cannot use are no use to the others.
-            most = remaining if self._is_alone else min(_BLOCK, max(left // (4 * number), 1))
+            most = remaining if self._is_alone else min(_BLOCK, max(remaining // (4 * number), 1))
             granted = max(before, own + min(most, remaining))
             own_row = update(workers).where(workers.c.id == self.worker)
             connection.execute(own_row.values(granted=granted))
