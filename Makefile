@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo quick test check package long soak asan fuzz bench changelog site docs pictures browser clean FORCE
+.PHONY: demo quick test check package long soak asan fuzz bench changelog site docs pictures browser cluster clean FORCE
 
 demo: $(VENV)/installed
 	@$(BIN)/manners demo
@@ -70,6 +70,7 @@ bench: $(VENV)/measured
 	$(BIN)/python -m benchmarks.discovery
 	$(BIN)/python -m benchmarks.crawl
 	$(BIN)/python -m benchmarks.fairness
+	$(BIN)/python -m benchmarks.fleet
 
 # The fragments in changes/ become a section of CHANGELOG.md: make changelog VERSION=0.3.0
 changelog: $(VENV)/checked
@@ -91,6 +92,9 @@ browser:
 	@command -v chromium >/dev/null || { command -v apt-get >/dev/null \
 	    && apt-get update --quiet && apt-get install --quiet --yes chromium; } \
 	    || { echo "Install Chromium with the packages of your system."; exit 1; }
+
+# Ray, for tests of a crawl on a cluster; they are skipped where it is not installed.
+cluster: $(VENV)/clustered
 
 clean:
 	rm -rf $(VENV) build dist site *.egg-info src/*.egg-info
@@ -121,4 +125,8 @@ $(VENV)/measured: $(VENV)/tested
 
 $(VENV)/checked: $(VENV)/tested
 	$(BIN)/python -m pip install --quiet --group check
+	@touch $@
+
+$(VENV)/clustered: $(VENV)/tested
+	$(BIN)/python -m pip install --quiet --group cluster
 	@touch $@

@@ -50,7 +50,7 @@ def patient(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     """One server for all who want a database of their own; who ends one starts one."""
-    with Postgres("-c", "fsync=off") as server:
+    with Postgres("-c", "fsync=off", "-c", "track_commit_timestamp=on") as server:
         yield server
 
 

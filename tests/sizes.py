@@ -18,6 +18,12 @@ TABLE: dict[str, tuple[int, int, int]] = {
     # Seconds, in real time, for which a fleet of clients asks its hosts.
     "FLEET_SECONDS": (5, 15, 300),
     "FLEET_HOSTS": (10, 50, 50),
+    # A crawl by several processes that are killed and stopped: how many, on how many hosts with how
+    # many pages in all; and minutes for which such crawls are begun again and again.
+    "CREW": (4, 4, 8),
+    "CREW_HOSTS": (40, 100, 1_000),
+    "CREW_PAGES": (1_500, 4_000, 40_000),
+    "CREW_MINUTES": (0, 0, 30),
     # Processes ended with SIGKILL in one test: clients that write evidence; crawls; writers of a
     # cache.
     "KILLS": (5, 50, 500),

@@ -20,9 +20,9 @@ import pytest
 from manners._portal import portal
 from manners.crawler import keeping, results
 from manners.crawler.crawl import Crawl, crawl
+from manners.crawler.fleet import FINISHED, INTERRUPTED
 from manners.crawler.frontier import crawls
 from manners.crawler.page import CrawledPage
-from manners.crawler.run import FINISHED, INTERRUPTED
 from manners.errors import InvalidURL, StoreError
 from manners.evidence.store import EvidenceStore
 from tests.client.asking import OPEN, in_turn, rules, settings, silence, slow, to, until

@@ -8,7 +8,7 @@ import pytest
 
 import manners
 from manners.crawler.crawl import crawl
-from manners.crawler.run import FINISHED
+from manners.crawler.fleet import FINISHED
 from manners.errors import StoreError
 from manners.evidence.store import EvidenceStore
 from manners.politeness.backends.memory import MemoryBackend

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from manners.crawler.crawl import Crawl, crawl
+from manners.crawler.fleet import FINISHED
 from manners.crawler.opening import UrlsToFetch
 from manners.crawler.page import CrawledPage
-from manners.crawler.run import FINISHED
 from manners.net.messages import Response, Unreachable
 from manners.settings import Settings
 from manners.testing import Clock, ScriptedSender

@@ -1,619 +1,529 @@
-"""The fleet: who works on a crawl, who does not any more, the budget of all, and the end."""
+"""One crawl on several processes: one test for each promise.
 
-import math
-import random
+Processes, PostgreSQL and the web are real. What happens to all of it at once is in
+`test_fleet_chaos.py`.
+"""
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Coroutine
-from functools import partial
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
-from manners.crawler import fleet as fleets
-from manners.crawler.fleet import FINISHED, INTERRUPTED, CrawlEnded, Fleet, SettingsClash
-from manners.crawler.frontier import crawls, tables
-from manners.crawler.frontier.queries import NOBODY, Queries
-from manners.crawler.frontier.values import FoundUrl, LeasedUrl, ReturnedHost
-from manners.errors import BudgetExceeded, StoreError, StrandClosed
-from manners.evidence.store import EvidenceStore
-from manners.politeness.budget import GrantedBudget
-from tests.client.asking import run
 from tests.contracts.postgres import Postgres
-from tests.crawler.frontier.checks import check
-from tests.crawler.members import LEASE, PATIENCE, Member, Members, at_once
-from tests.crawler.results import Answer, result
+from tests.crawler.fleet_checks import assert_well, not_added_up, several_at_a_host
+from tests.crawler.fleet_crew import LEASE, PATIENCE, Crew, Member, judge
+from tests.crawler.fleet_process import environment
+from tests.crawler.fleet_store import OPTIONS, UrlRow
+from tests.crawler.fleet_web import ROOT, FleetSite, Web, WebSpec
 
-SITE = "https://example.com"
-New = Callable[[], str]
-TABLES = (
-    *(tables.crawls, tables.urls, tables.pages, tables.retries, tables.hosts),
-    *(tables.workers, tables.counts, tables.forms),
-)
+SMALL = WebSpec(hosts=8, pages=12)
+WIDE = WebSpec(hosts=60, pages=8)
+"""More hosts than one worker has at a time, so that others find something to do."""
+SLOW: dict[str, Any] = {"min_delay": 0.2, "max_delay": 0.2, "connections": 4}
+"""So that one worker alone would need a while, and the others are there before the end."""
+QUICK: dict[str, Any] = {"min_delay": 0.0, "max_delay": 0.0}
+
+
+class Scene:
+    """A web, a crew, and what is looked for."""
+
+    def __init__(self, web: Web, crew: Crew) -> None:
+        self.web, self.crew = web, crew
+
+    def workers(self, number: int) -> list[Member]:
+        """Start the crawl, and so many workers."""
+        self.crew.start()
+        return [self.crew.add() for _ in range(number)]
+
+    def wait_for_requests(self, number: int) -> None:
+        self.crew.wait_until(lambda: self.web.count() >= number, f"{number} requests")
+
+    def wait_for_requests_of(self, member: Member, number: int = 1) -> None:
+        """Wait until a worker has asked so many times."""
+        self.crew.wait_until(lambda: self.asked(member) >= number, f"worker {member} asks")
+
+    def asked(self, member: Member) -> int:
+        return Counter(ask.pid for ask in self.web.seen().asks)[member.pid]
+
+    def judge(self, **more: Any) -> None:
+        judge(self.crew, self.web, **more)
+
+
+Make = Callable[..., Any]
 
 
 @pytest.fixture
-def shared(postgres: Postgres) -> str:
-    """A place for a crawl of several workers."""
-    return postgres.database()
+def scene(tmp_path: Path, postgres: Postgres) -> Callable[..., Any]:
+    """Makes a scene: of a web, and settings of the crawl."""
+
+    @contextmanager
+    def make(spec: WebSpec = SMALL, **settings: Any) -> Iterator[Scene]:
+        store = settings.pop("store", None) or postgres.database()
+        folder = tmp_path / f"{len(list(tmp_path.iterdir()))}"
+        folder.mkdir()
+        with (
+            Web(spec, folder) as web,
+            Crew(folder, store, web.site.starts, **SLOW | settings) as crew,
+        ):
+            yield Scene(web, crew)
+
+    return make
 
 
-def link(url: str, depth: int = 1) -> FoundUrl:
-    return FoundUrl(url, "link", f"{SITE}/", depth)
+# Coming and going.
 
 
-def joined(store: EvidenceStore, crawl: int, *, version: str = "", **how: Any) -> Fleet:
-    fleet = Fleet(store, crawl, lease=LEASE, clock=time.time, version=version)
-    fleet.join(how.pop("settings", {}), **how)
-    return fleet
+def test_a_crawl_that_was_started_asks_nothing(scene: Make) -> None:
+    """It is there, with its URLs queued, until somebody works on it."""
+    with scene() as it:
+        assert it.crew.start() == 1
+        status = it.crew.status()
+        assert status["states"] == {"queued": 1}
+        assert status["workers"] == []
+        assert status["ended"] != "finished"
+        assert it.web.count() == 0
+        it.crew.add()
+        it.crew.finish()
+        it.judge()
 
 
-def reopening(settings: dict[str, Any]) -> Callable[[Queries, float], None]:
-    def reopen(queries: Queries, now: float) -> None:
-        crawls.reopen(queries, settings, None, now)
-
-    return reopen
-
-
-def worker_rows(store: EvidenceStore) -> dict[int, Any]:
-    with store.reading() as connection:
-        return {row.id: row for row in connection.execute(tables.workers.select())}
-
-
-def host_rows(store: EvidenceStore) -> dict[str, Any]:
-    with store.reading() as connection:
-        return {row.host: row for row in connection.execute(tables.hosts.select())}
+def test_workers_share_a_crawl(scene: Make) -> None:
+    """Each asks some of the hosts, each prints its pages, and all see the end of it."""
+    with scene(WIDE) as it:
+        members = it.workers(3)
+        it.crew.finish()
+        it.judge()
+        assert min(it.asked(member) for member in members) > 0
+        assert {member.last["ended"] for member in members} == {"finished"}
+        told = it.crew.status()["workers"]
+        assert len(told) == 3
+        assert {"id", "name", "began", "seen", "ended"} <= told[0].keys()
 
 
-def crawl_row(store: EvidenceStore, crawl: int) -> Any:
-    with store.reading() as connection:
-        query = tables.crawls.select().where(tables.crawls.c.id == crawl)
-        return connection.execute(query).one()
+def test_workers_come_to_what_one_process_comes_to(scene: Make, tmp_path: Path) -> None:
+    """The same URLs with the same fates, down to the rule that blocks, as in a file."""
+    query = "SELECT url, state, reason, rule, line, status, attempts, kind, hops FROM urls"
+    with scene(WIDE, **QUICK) as it:
+        it.workers(3)
+        it.crew.finish()
+        store = tmp_path / "one.db"
+        config = str(it.crew.config)
+        it.crew.run("crawl", *it.web.site.starts, "--store", str(store), "--config", config)
+        with closing(sqlite3.connect(store)) as connection:
+            alone = sorted(connection.execute(query).fetchall())
+        assert sorted(it.crew.rows(query)) == alone
 
 
-def everything(store: EvidenceStore) -> dict[str, list[Any]]:
-    """All rows of a store."""
-    with store.reading() as connection:
-        return {
-            table.name: sorted(map(repr, connection.execute(table.select()).all()))
-            for table in TABLES
+def test_one_command_starts_several_workers(scene: Make) -> None:
+    """`--workers 3` is a crawl and three workers; it ends when they have."""
+    with scene(WIDE) as it:
+        member = it.crew.whole("--workers", "3")
+        it.crew.crawl = 1
+        assert member.wait() == 0, member.errors
+        stored = it.crew.stored()
+        assert len(stored.workers) == 3
+        assert {row.pid for row in stored.workers} == {ask.pid for ask in it.web.seen().asks}
+        assert_well(not_added_up(stored, it.crew.status()), "does not add up")
+        assert_well(several_at_a_host(it.web.seen(), stored.epochs), "several at a host")
+        # What all of them fetched is printed by the command.
+        lines = [line["url"] for line in member.lines if line.get("state") in ("done", "failed")]
+        truth = it.web.site.truth
+        assert sorted(lines) == sorted(url for url, fate in truth.items() if fate.asked)
+        assert member.last["ended"] == "finished"
+
+
+def test_one_command_with_several_workers_can_be_interrupted(scene: Make) -> None:
+    """Ctrl-C finishes what is under way in all of them; a resume asks for nothing twice."""
+    with scene(WIDE) as it:
+        member = it.crew.whole("--workers", "3")
+        it.crew.crawl = 1
+        it.wait_for_requests(60)
+        member.tell(signal.SIGINT)
+        assert member.wait() == 130, member.errors
+        assert not it.crew.is_ended or it.crew.status()["resumable"]
+        assert it.crew.stored().owned == {}
+        done = it.crew.run("crawl", "resume", "--store", it.crew.store, "--json")
+        assert json.loads(done.stdout.splitlines()[-1])["crawl"]["ended"] == "finished"
+        wanted = {url: fate.asked for url, fate in it.web.site.truth.items() if fate.asked}
+        assert it.web.seen().requests == wanted
+
+
+def test_a_worker_that_joins_later_gets_hosts(scene: Make) -> None:
+    """Though one that was there before could go on alone."""
+    with scene(WIDE) as it:
+        it.workers(1)
+        it.wait_for_requests(50)
+        late = it.crew.add()
+        it.wait_for_requests_of(late, 20)
+        it.crew.finish()
+        it.judge()
+
+
+def test_a_worker_that_is_told_to_end_hands_everything_back(scene: Make) -> None:
+    """SIGTERM: it finishes what is under way, nothing is asked for twice, and others go on."""
+    with scene(WIDE._replace(answer_seconds=0.05), worker_lease=60.0) as it:
+        first, second = it.workers(2)
+        it.wait_for_requests_of(first, 20)
+        it.wait_for_requests_of(second, 20)
+        first.tell()
+        assert first.wait() in (0, 130, 143), first.errors
+        stored = it.crew.stored()
+        own = [row for row in stored.workers if row.pid == first.pid]
+        assert [bool(row.ended) for row in own] == [True]
+        assert not set(stored.owned.values()) & {row.id for row in own}
+        it.crew.finish()  # long before the lease of the first would be over
+        it.judge()
+        wanted = {url: fate.asked for url, fate in it.web.site.truth.items() if fate.asked}
+        assert it.web.seen().requests == wanted
+
+
+def test_a_crawl_goes_on_where_nobody_is_left(scene: Make) -> None:
+    """All are told to end; whoever comes next finishes it, and nothing is asked for twice."""
+    with scene(WIDE) as it:
+        members = it.workers(2)
+        it.wait_for_requests(60)
+        for member in members:
+            member.tell()
+        for member in members:
+            member.wait()
+        assert it.crew.status()["states"]["queued"] > 0
+        it.crew.add()
+        it.crew.finish()
+        it.judge()
+        wanted = {url: fate.asked for url, fate in it.web.site.truth.items() if fate.asked}
+        assert it.web.seen().requests == wanted
+
+
+@pytest.mark.parametrize("how", ["work", "resume"])
+def test_a_crawl_can_be_resumed_when_all_were_killed(scene: Make, how: str) -> None:
+    """By another worker, or by `manners crawl resume`; every delay is kept."""
+    with scene(WIDE) as it:
+        members = it.workers(3)
+        it.wait_for_requests(80)
+        for member in members:
+            member.kill()
+        if how == "work":
+            it.crew.add()
+        else:
+            it.crew.begin("crawl", "resume", "--store", it.crew.store, "--json")
+        it.crew.finish()
+        it.judge()
+
+
+def test_a_worker_of_an_ended_crawl_ends_at_once(scene: Make) -> None:
+    """With 0, and it says so; nothing is asked for, and the crawl does not change."""
+    with scene() as it:
+        it.workers(1)
+        it.crew.finish()
+        number, before = it.web.count(), it.crew.status()
+        late = it.crew.add()
+        assert late.wait() == 0, late.errors
+        assert late.last["ended"] == "finished"
+        done = it.crew.run("crawl", "work", "--store", it.crew.store)
+        assert "ended" in done.stdout + done.stderr
+        assert it.web.count() == number
+        assert it.crew.status()["states"] == before["states"]
+
+
+def test_a_worker_without_a_crawl_says_so(scene: Make) -> None:
+    """A store in which nobody has started one, and a number that there is not."""
+    with scene() as it:
+        done = it.crew.run("crawl", "work", "--store", it.crew.store, code=None)
+        assert done.returncode not in (0, 1)
+        assert "no crawl" in done.stderr
+        it.crew.start()
+        done = it.crew.run("crawl", "work", "--store", it.crew.store, "--crawl", "7", code=None)
+        assert done.returncode not in (0, 1)
+        assert "7" in done.stderr
+        assert it.web.count() == 0
+
+
+# Fences.
+
+
+def test_a_stopped_worker_that_goes_on_makes_no_request(scene: Make) -> None:
+    """Another has closed it meanwhile: what it had decided before is not asked for."""
+    spec = WIDE._replace(crawl_delay=2.0)
+    with scene(spec, min_delay=0.5, max_delay=0.5) as it:
+        first, second = it.workers(2)
+        it.wait_for_requests_of(first, 20)
+        it.wait_for_requests_of(second, 5)
+        first.stop()
+        it.crew.wait_until(lambda: it.crew.is_closed(first), "another closes it")
+        it.crew.go_on(first)
+        it.crew.finish()
+        it.judge()
+
+
+def test_a_stop_within_the_lease_changes_nothing(scene: Make) -> None:
+    """Nobody closes it, nothing is asked for twice."""
+    with scene(WIDE, worker_lease=120.0) as it:
+        first, _ = it.workers(2)
+        it.wait_for_requests_of(first, 20)
+        first.stop()
+        time.sleep(1.0)
+        it.crew.go_on(first)
+        it.crew.finish()
+        it.judge()
+        assert len(it.crew.stored().workers) == 2
+        wanted = {url: fate.asked for url, fate in it.web.site.truth.items() if fate.asked}
+        assert it.web.seen().requests == wanted
+
+
+def test_a_killed_worker_is_closed_by_another(scene: Make) -> None:
+    """Its hosts are asked by others, not before their delay, and its row says what happened."""
+    with scene(WIDE) as it:
+        first, second = it.workers(2)
+        it.wait_for_requests_of(first, 20)
+        first.kill()
+        it.crew.wait_until(lambda: it.crew.is_closed(first), "another closes it")
+        it.crew.finish()
+        it.judge()
+        assert {ask.pid for ask in it.web.seen().asks} == {first.pid, second.pid}
+        told = it.crew.status()["workers"]
+        assert [bool(each["ended"]) for each in told] == [True, True]
+        assert told[0]["ended"] != told[1]["ended"]
+
+
+# The database.
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Postgres]:
+    """A server that tests here may stop."""
+    with Postgres(*OPTIONS) as made:
+        yield made
+
+
+def test_a_database_that_stands_still_stops_everybody_for_a_while(
+    scene: Make, server: Postgres
+) -> None:
+    """For longer than a lease: no request meanwhile, and all go on when it is back."""
+    with scene(WIDE, store=server.database()) as it:
+        it.workers(3)
+        it.wait_for_requests(100)
+        server.stop()
+        stopped = time.time()
+        try:
+            time.sleep(LEASE + 3.0)
+        finally:
+            resumed = time.time()
+            server.go_on()
+        it.crew.finish()
+        it.judge()
+        # Who cannot renew his lease asks nothing when it is over.
+        silent = [ask for ask in it.web.seen().asks if stopped + LEASE + 1 < ask.wall < resumed]
+        assert silent == []
+
+
+def test_a_database_that_is_restarted_ends_nobody(scene: Make, server: Postgres) -> None:
+    """All wait for it, and go on."""
+    with scene(WIDE, store=server.database()) as it:
+        it.workers(3)
+        it.wait_for_requests(100)
+        server.kill()
+        server.start()
+        it.crew.finish()
+        it.judge()
+
+
+def test_workers_that_find_the_same_urls_do_not_block_each_other(scene: Make) -> None:
+    """Every page leads to all others, of all hosts, and nobody waits."""
+    spec = WebSpec(hosts=16, pages=12, links=120)
+    with scene(spec, **QUICK) as it:
+        it.workers(4)
+        it.crew.finish()
+        it.judge()
+        assert [member.errors for member in it.crew.members] == [""] * 4
+
+
+# Limits.
+
+
+def rows_of(it: Scene) -> list[UrlRow]:
+    return it.crew.stored().urls
+
+
+def depths_of(site: FleetSite, limit: int) -> dict[str, int]:
+    """The shortest way to each URL that is not too deep; a redirect is no step."""
+    depths, waiting = {site.url(0): 0}, deque([(0, "/")])
+    while waiting:
+        host, path = waiting.popleft()
+        depth = depths[site.url(host, path)]
+        page = site._page(path)
+        links = [] if page is None else list(site.links(host, page))
+        if path.startswith("/go/"):
+            links = [site.target(host, path)]
+        else:
+            depth += 1
+        for link in links:
+            url = site.url(*link)
+            if depth <= limit and depth < depths.get(url, limit + 1):
+                depths[url] = depth
+                waiting.append(link)
+    return depths
+
+
+def test_a_depth_limit_holds_for_all_workers(scene: Make) -> None:
+    """The shortest way counts, whoever finds it: as in one process."""
+    with scene(WIDE, **QUICK, max_depth=4) as it:
+        it.workers(4)
+        it.crew.finish()
+        site = it.web.site
+        depths = depths_of(site, 4)
+        done = {row.url: row.depth for row in rows_of(it) if row.state != "blocked"}
+        wanted = {url: depth for url, depth in depths.items() if site.truth[url].asked}
+        assert done == wanted
+        assert {url: it.web.seen().requests[url] for url in wanted} == {
+            url: site.truth[url].asked for url in wanted
         }
+        assert_well(not_added_up(it.crew.stored(), it.crew.status()), "does not add up")
 
 
-def database_time(store: EvidenceStore) -> float:
-    with store.reading() as connection:
-        query = "SELECT extract(epoch FROM clock_timestamp())::float8"
-        return float(connection.exec_driver_sql(query).scalar_one())
+def test_traps_are_counted_for_all_workers_together(scene: Make) -> None:
+    """Of one form and host so many are asked for, by whomever they were found."""
+    spec = WebSpec(
+        hosts=12, pages=40, links=8, specials=False
+    )  # who redirects there vouches for it
+    with scene(spec, **QUICK, trap_alike=3) as it:
+        it.workers(4)
+        it.crew.finish()
+        forms: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        for row in rows_of(it):
+            origin, _, rest = row.url.removeprefix("http://").partition("/")
+            section, _, number = rest.partition("/")
+            if number.isdecimal():
+                forms[origin, section][row.reason or row.state] += 1
+        assert forms
+        for form, counts in forms.items():
+            assert counts.keys() <= {"done", "trap: too-many-alike"}, form
+            assert counts["done"] == min(3, counts.total()), (form, counts)
+        assert_well(not_added_up(it.crew.stored(), it.crew.status()), "does not add up")
 
 
-def expire(member: Member) -> None:
-    """Let the lease of a worker be over."""
-    with member.store.writing() as connection:
-        own = tables.workers.update().where(tables.workers.c.id == member.number)
-        connection.execute(own.values(until=1.0))
+def test_room_is_that_of_all_workers_together(scene: Make) -> None:
+    """`max_discovered` URLs are kept, not so many by each: at most twice, as hosts have shares."""
+    with scene(WebSpec(hosts=6, pages=60), **QUICK, max_discovered=80) as it:
+        it.workers(4)
+        it.crew.finish()
+        kept = [row for row in rows_of(it) if row.reason != "no-room"]
+        assert 80 <= len(kept) <= 160
+        assert it.crew.status()["states"].get("queued", 0) == 0
+        assert_well(not_added_up(it.crew.stored(), it.crew.status()), "does not add up")
 
 
-async def closing(member: Member) -> None:
-    """A beat of a worker that has been in contact for long enough to close others."""
-    member.fleet._in_contact_since = -math.inf
-    await member.fleet.beat()
+def test_what_is_set_for_a_host_holds_whoever_asks_it(scene: Make) -> None:
+    """Its own delay, across workers that come and go."""
+    slow = "127.16.0.2"
+    with scene(SMALL, hosts={slow: {"delay": 0.6}}) as it:
+        first, _ = it.workers(2)
+        it.wait_for_requests(20)
+        first.tell()
+        it.crew.add()
+        it.crew.finish()
+        it.judge(delays={slow: 0.6})
 
 
-async def leased(member: Member, name: str, most: int = 10) -> list[LeasedUrl]:
-    return list((await member.frontier.take(name, most, time.time())).urls)
+def test_a_budget_is_met_to_the_page(scene: Make) -> None:
+    """By four workers, at no delay, with blocks that do not come out even."""
+    budget = 137
+    with scene(WIDE, **QUICK, max_pages=budget) as it:
+        members = it.workers(4)
+        it.crew.finish()
+        it.judge(budget=budget)
+        assert len({member.last["ended"] for member in members}) == 1
+        assert "page" in members[0].last["ended"]
 
 
-# Joining.
+def test_a_host_is_asked_by_one_worker_only(scene: Make) -> None:
+    """A crawl of one host: the others have nothing to do, and wait for the end."""
+    with scene(WebSpec(hosts=1, pages=40)) as it:
+        members = it.workers(3)
+        it.crew.finish()
+        it.judge()
+        assert sorted(bool(it.asked(member)) for member in members) == [False, False, True]
 
 
-def test_a_worker_joins_and_leaves(store: EvidenceStore) -> None:
-    """The crawl runs meanwhile, and the last to leave says why it ended."""
-    crawl = crawls.begin(store, [f"{SITE}/"], now=1.0)
-    fleet = joined(store, crawl, version="1.2")
-    (row,) = worker_rows(store).values()
-    assert (row.id, row.crawl, row.version, row.ended) == (fleet.worker, crawl, "1.2", None)
-    assert row.until == row.seen + LEASE == row.began + LEASE
-    assert (store.strand == 1) == store.is_sqlite
-    assert fleet.is_valid
-    assert run(partial(fleet.leave, INTERRUPTED, is_final=False)) == INTERRUPTED
-    assert worker_rows(store)[fleet.worker].ended == INTERRUPTED
-    assert crawl_row(store, crawl).ended == INTERRUPTED
-    assert store.strand == 1
-    assert not fleet.is_valid
-    again = joined(store, crawl, version="1.2")  # whoever was interrupted may go on
-    assert crawl_row(store, crawl).ended is None
-    assert again.worker != fleet.worker
-    assert run(partial(again.leave, FINISHED, is_final=True)) == FINISHED
-    with pytest.raises(CrawlEnded, match=f"crawl {crawl} has ended: finished"):
-        joined(store, crawl)
-    with pytest.raises(StoreError, match="there is no crawl 99"):
-        joined(store, 99)
+# Agreement.
 
 
-def test_a_crawl_that_ended_is_opened_again_by_a_resume(store: EvidenceStore) -> None:
-    """With its settings, which may be others then."""
-    crawl = crawls.begin(store, [f"{SITE}/"], {"max_pages": 5}, now=1.0)
-    with pytest.raises(SettingsClash, match="max_pages is 5, and here the default"):
-        joined(store, crawl)
-    fleet = joined(store, crawl, settings={"max_pages": 5})
-    run(partial(fleet.leave, FINISHED, is_final=True))
-    told = {"max_pages": 9}
-    with pytest.raises(SettingsClash, match="max_pages is 5, and here 9"):
-        joined(store, crawl, settings=told, reopen=reopening(told))
-    joined(store, crawl, settings=told, may_change=True, reopen=reopening(told))
-    assert crawls.stored_settings(store) == told
-    assert crawl_row(store, crawl).ended is None
+def test_settings_that_would_differ_are_refused(scene: Make) -> None:
+    """All workers have those of the crawl: another wish is refused with the reason."""
+    with scene() as it:
+        it.workers(1)
+        done = it.crew.run(
+            *("crawl", "work", "--store", it.crew.store, "--max-pages", "5"), code=None
+        )
+        assert done.returncode == 2
+        assert "max-pages" in done.stderr.replace("_", "-")
+        it.crew.finish()
+        it.judge()
 
 
-def test_all_workers_do_the_same(shared: str) -> None:
-    """Other settings, or another version, are refused while somebody works on the crawl."""
-    with Members(shared) as members, EvidenceStore(shared) as store:
-        first = members.one()
-        told = {"max_pages": 9}
-        with pytest.raises(SettingsClash, match="max_pages is the default, and here 9"):
-            joined(store, members.crawl, settings=told, may_change=True, reopen=reopening(told))
-        with pytest.raises(SettingsClash, match=f"worker {first.number} of crawl"):
-            joined(store, members.crawl, version="9.9")
-        assert list(worker_rows(store)) == [first.number]
-        assert crawls.stored_settings(store) == {}
-        second = joined(store, members.crawl)
-        assert run(second.beat).living == 2
-        # One of two leaves: the crawl goes on.
-        assert run(partial(second.leave, INTERRUPTED, is_final=False)) == ""
-        assert crawl_row(store, members.crawl).ended is None
-        assert first.run(first.fleet.beat).living == 1
+def test_another_version_is_refused(scene: Make) -> None:
+    """A worker of another version of the package does not join those that are there."""
+    with scene(WIDE) as it:
+        it.workers(1)
+        it.wait_for_requests(20)
+        with psycopg.connect(it.crew.store) as connection:
+            connection.execute("UPDATE workers SET version = '0.0.1'")
+        done = it.crew.run("crawl", "work", "--store", it.crew.store, code=None)
+        assert done.returncode not in (0, 1)
+        assert "0.0.1" in done.stderr
+        it.crew.finish()
 
 
-def test_in_a_file_whoever_was_there_before_is_dead(tmp_path: Any) -> None:
-    """A lock sees to it: so the next closes him, and has his hosts at once."""
-    with EvidenceStore(tmp_path / "crawl.db") as store:
-        crawl = crawls.begin(store, [f"{SITE}/"], now=1.0)
-        first = Member(store.place, crawl, is_adding=True)
-        first.run(lambda: first.add([link(f"{SITE}/")]))
-        assert first.run(first.take) == ["example.com"]
-        first.close()
-        second = Member(store.place, crawl)
-        before = worker_rows(store)[first.number]
-        assert before.ended is not None
-        assert before.ended.startswith("closed: not heard of")
-        assert not before.is_adding
-        assert second.run(second.take) == ["example.com"]
-        assert second.run(second.fleet.beat).living == 1
-        assert second.fleet.is_valid
-        second.close()
+def test_a_file_has_one_worker(scene: Make, tmp_path: Path) -> None:
+    """SQLite allows one process: a second is told so, and what to use instead."""
+    store = str(tmp_path / "crawl.db")
+    with scene(WIDE) as it:
+        config = str(it.crew.config)
+        words = ("crawl", *it.web.site.starts, "--store", store, "--config", config)
+        done = it.crew.run(*words, "--workers", "2", code=None)
+        assert done.returncode == 2
+        assert "postgresql" in done.stderr.lower()
+        it.crew.run("crawl", "start", *words[1:])
+        worker = it.crew.begin("crawl", "work", "--store", store, "--json")
+        it.wait_for_requests(10)
+        done = it.crew.run("crawl", "work", "--store", store, code=None)
+        assert done.returncode not in (0, 1)
+        worker.process.wait(PATIENCE)
+        assert worker.process.returncode == 0, worker.errors
+        assert worker.last["ended"] == "finished"
 
 
-def test_a_host_that_joins_is_heard_of(shared: str) -> None:
-    """By all workers, with their next beat; each once."""
-    with Members(shared) as members:
-        first, second = members.join(2)
-
-        def joining(member: Member, *names: str) -> Callable[[], None]:
-            async def main() -> None:
-                for name in names:
-                    await member.fleet.join_host(name)
-
-            return lambda: member.run(main)
-
-        at_once(joining(first, "a.example", "b.example"), joining(second, "b.example", "c.example"))
-        assert second.run(second.fleet.beat).joined == ("a.example", "b.example", "c.example")
-
-
-# Closing.
-
-
-def test_a_worker_that_was_closed_writes_nothing(shared: str) -> None:
-    """Whatever it tries raises; the store, and what the worker has in memory, stay as they are."""
-    with Members(shared) as members:
-        late, other = members.join(2)
-        late.run(lambda: late.add([link(f"{SITE}/a"), link(f"{SITE}/b")]))
-        assert late.run(late.take) == ["example.com"]
-        one, two = late.run(lambda: leased(late, "example.com"))
-        expire(late)
-        other.run(lambda: closing(other))
-        before, rooms = everything(other.store), late.frontier.rooms["page"].numbers()
-        budget = GrantedBudget(pages=10, minutes=None)
-        found = [link(f"{SITE}/new"), link("https://new.example/")]
-        page = result(one, "done", answer=Answer(), attempts=1, found=found)
-        steps: list[Callable[[], Coroutine[Any, Any, Any]]] = [
-            lambda: late.frontier.add(found),
-            lambda: late.frontier.finish(page),
-            lambda: late.frontier.give_up(two, "failed", "why"),
-            lambda: late.frontier.postpone(two, 5.0),
-            lambda: late.frontier.take_hosts(5, time.time()),
-            lambda: late.frontier.take("example.com", 5, time.time()),
-            lambda: late.frontier.release([ReturnedHost("example.com", 0.0, 0.0, 0.0)]),
-            lambda: late.frontier.wake(["example.com"]),
-            lambda: late.frontier.readmit("example.com"),
-            late.fleet.beat,
-            lambda: late.fleet.grant(budget),
-            lambda: late.fleet.conclude(None, None),
-            lambda: late.fleet.join_host("new.example"),
-            late.fleet.added,
-            lambda: late.fleet.leave(FINISHED, is_final=True),
+def test_workers_in_a_program_do_the_same(scene: Make) -> None:
+    """`manners.crawl` with a number to work on is a worker; two of them share a crawl."""
+    program = """
+import sys, manners
+store, number = sys.argv[1], int(sys.argv[2])
+pages = manners.crawl([], store=store, work=number)
+print(sum(page.state != "blocked" for page in pages))
+"""
+    with scene(WIDE) as it:
+        number = it.crew.start()
+        commands = [sys.executable, "-c", program, it.crew.store, str(number)]
+        both = [
+            subprocess.Popen(
+                commands,
+                cwd=ROOT,
+                env=environment(it.crew.folder),
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for _ in range(2)
         ]
-        for step in steps:
-            with pytest.raises(StrandClosed, match="was closed"):
-                late.run(step)
-        assert everything(other.store) == before
-        assert late.frontier.rooms["page"].numbers() == rooms
-        assert late.frontier.owned == {"example.com"}
-        assert budget.granted == 0
-        # Its URLs are another's now, once.
-        other.store.write_blocking(wake_now, None)
-        assert other.run(other.take) == ["example.com"]
-        assert len(other.run(lambda: leased(other, "example.com"))) == 2
-        check(other.frontier)
-
-
-def wake_now(connection: Any, items: Any) -> Any:
-    connection.execute(tables.hosts.update().values(ready=1.0))
-    return items
-
-
-def test_hosts_of_a_closed_worker_go_back_as_if_they_had_been_asked_just_now(shared: str) -> None:
-    """Each not before its delay is over, or later, if it was to be left in peace for longer."""
-    with Members(shared) as members:
-        late, other = members.join(2)
-        names = ["never.example", "paced.example", "resting.example"]
-        late.run(lambda: late.add([link(f"https://{name}/") for name in names]))
-        assert sorted(late.run(late.take)) == names
-        now = database_time(other.store)
-
-        async def fetch() -> None:
-            for name, pace in (
-                ("paced.example", (50.0, 1.0)),
-                ("resting.example", (2.0, now + 1e6)),
-            ):
-                (url,) = await leased(late, name)
-                await late.frontier.finish(
-                    result(url, "done", answer=Answer(), attempts=1, pace=pace)
-                )
-
-        late.run(fetch)
-        expire(late)
-        other.run(other.fleet.beat)
-        assert {row.owner for row in host_rows(other.store).values()} == {late.number}
-        before = database_time(other.store)
-        other.run(lambda: closing(other))
-        after = database_time(other.store)
-        found = host_rows(other.store)
-        assert {row.owner for row in found.values()} == {None}
-        assert all(row.ready == row.not_before for row in found.values())
-        assert before <= found["never.example"].not_before <= after
-        assert before + 50.0 <= found["paced.example"].not_before <= after + 50.0
-        assert found["resting.example"].not_before == pytest.approx(now + 1e6, abs=PATIENCE)
-        assert found["resting.example"].not_before >= now + 1e6
-        assert worker_rows(other.store)[late.number].ended.startswith("closed: not heard of")
-        check(other.frontier)
-
-
-def test_pages_that_a_closed_worker_has_not_fetched_are_granted_to_others(shared: str) -> None:
-    """All but those that it has fetched."""
-    with Members(shared) as members:
-        late, other = members.join(2)
-        budget, others = (GrantedBudget(pages=100, minutes=None) for _ in range(2))
-
-        async def fetch() -> None:
-            await late.add([link(f"{SITE}/")])
-            await late.take()
-            await late.fleet.grant(budget)
-            (url,) = await leased(late, "example.com")
-            await late.frontier.finish(result(url, "done", answer=Answer(), attempts=1))
-
-        late.run(fetch)
-        assert worker_rows(other.store)[late.number].granted == budget.granted > 1
-        expire(late)
-        other.run(lambda: closing(other))
-        assert worker_rows(other.store)[late.number].granted == 1
-
-        async def spend() -> int:
-            while True:
-                before = others.granted
-                await other.fleet.grant(others)
-                if others.granted == before:
-                    return others.granted
-                while others.left_here:
-                    others.reserve(0.0)
-
-        assert other.run(spend) == 99
-
-
-def test_a_worker_in_the_middle_of_a_transaction_is_closed_afterwards(shared: str) -> None:
-    """Nobody waits for it."""
-    with Members(shared) as members:
-        late, other = members.join(2)
-        expire(late)
-        with members.one().store.writing() as connection:
-            connection.exec_driver_sql(
-                f"UPDATE evidence_head SET batch = batch WHERE one = {late.store.strand}"
-            )
-            other.run(lambda: closing(other))
-            assert worker_rows(other.store)[late.number].ended is None
-        other.run(lambda: closing(other))
-        assert worker_rows(other.store)[late.number].ended is not None
-
-
-def test_whoever_was_out_of_contact_closes_nobody(
-    shared: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The database may have been away for all: the others are given time to be heard of."""
-    monkeypatch.setattr(fleets, "_CONTACT", 1e6)
-    with Members(shared) as members:
-        late, other = members.one(lease=1e6), members.one(lease=1e6)
-        expire(late)
-        assert other.run(other.fleet.beat).living == 1
-        assert worker_rows(other.store)[late.number].ended is None
-        late.run(late.fleet.beat)  # it lives
-        other.run(lambda: closing(other))
-        assert worker_rows(other.store)[late.number].ended is None
-        assert other.run(other.fleet.beat).living == 2
-
-
-def test_several_that_close_one_close_it_once(shared: str) -> None:
-    """Its hosts go back once, and the numbers stay right."""
-    with Members(shared) as members:
-        late, *others = members.join(4)
-        late.run(lambda: late.add([link(f"https://h{n}.example/") for n in range(20)]))
-        late.run(late.take)
-        expire(late)
-
-        def working(member: Member) -> Callable[[], list[str]]:
-            async def main() -> list[str]:
-                await closing(member)
-                taken: list[str] = []
-                until = time.monotonic() + PATIENCE
-                while worker_rows(member.store)[late.number].ended is None:
-                    await closing(member)
-                    assert time.monotonic() < until
-                while found := await member.take(3):
-                    taken += found
-                return taken
-
-            return lambda: member.run(main)
-
-        taken = at_once(*map(working, others))
-        assert sorted(name for own in taken for name in own) == sorted(host_rows(late.store))
-        assert {row.epoch for row in host_rows(late.store).values()} == {2}
-        check(others[0].frontier)
-
-
-def test_a_lease_that_is_over_is_known_without_the_database(shared: str) -> None:
-    """A worker that cannot beat stops by itself."""
-    with Members(shared) as members:
-        member = members.one()
-        assert member.fleet.is_valid
-        member.fleet._valid_until = -math.inf
-        assert not member.fleet.is_valid
-        member.run(member.fleet.beat)
-        assert member.fleet.is_valid
-
-
-def test_a_resume_waits_until_the_dead_are_known_to_be_dead(shared: str) -> None:
-    """Or until one of them is heard of: then it is not dead."""
-    with Members(shared) as members, EvidenceStore(shared) as store:
-        dead = members.one()
-        fleet = Fleet(store, members.crawl, lease=LEASE, clock=time.time)
-
-        def die() -> None:
-            expire(dead)
-
-        at_once(fleet.wait_for_the_dead, die)
-        living = members.one()
-
-        def live() -> None:
-            for _ in range(5):
-                living.run(living.fleet.beat)
-                time.sleep(0.3)  # it beats, as a worker does
-
-        at_once(fleet.wait_for_the_dead, live)
-
-
-# The budget.
-
-
-def spend(member: Member, budget: GrantedBudget, limit: int, seed: int) -> Callable[[], int]:
-    """Fetch pages as they are granted, until all are fetched; returns how many."""
-    draw = random.Random(seed)
-
-    async def main() -> int:
-        fetched, until = 0, time.monotonic() + PATIENCE
-
-        def count(connection: Any, items: Any) -> Any:
-            queries = Queries(connection, member.frontier.crawl)
-            for number in items:
-                queries.count(member.number, {("page", "attempts"): number})
-            return items
-
-        while member.frontier.counted()["page", "attempts"] < limit:
-            assert time.monotonic() < until, "the limit is not reached"
-            await member.fleet.grant(budget)
-            granted = sum(row.granted for row in worker_rows(member.store).values())
-            assert granted + before(member) <= limit
-            number = draw.randint(0, budget.left_here)
-            for _ in range(number):
-                budget.reserve(0.0)
-            if number and draw.random() < 0.3:  # one was not sent after all
-                budget.give_back()
-                number -= 1
-            if number:
-                await member.store.write(count, number)
-                fetched += number
-            if draw.random() < 0.5:
-                await member.fleet.give_back(budget)
-        return fetched
-
-    return lambda: member.run(main)
-
-
-def before(member: Member) -> int:
-    """Pages that were fetched before there were workers."""
-    with member.store.reading() as connection:
-        counted = Queries(connection, member.frontier.crawl).counted(NOBODY)
-    return counted["page", "attempts"]
-
-
-@pytest.mark.parametrize(("limit", "earlier"), [(1, 0), (7, 0), (100, 30), (2_500, 1)])
-def test_several_workers_fetch_as_many_pages_as_the_limit_says(
-    shared: str, limit: int, earlier: int
-) -> None:
-    """Never more are granted, and in the end all are fetched."""
-    with Members(shared) as members:
-        workers = members.join(3)
-
-        def begin(connection: Any, items: Any) -> Any:
-            queries = Queries(connection, members.crawl)
-            queries.count(NOBODY, {("page", "attempts"): earlier})
-            return items
-
-        workers[0].store.write_blocking(begin, None)
-        budgets = [GrantedBudget(pages=limit, minutes=None) for _ in workers]
-        fetched = at_once(
-            *(
-                spend(member, budget, limit, seed)
-                for seed, (member, budget) in enumerate(zip(workers, budgets, strict=True))
-            )
-        )
-        assert sum(fetched) + earlier == limit
-        for budget in budgets:
-            while budget.left_here:
-                budget.reserve(0.0)
-            with pytest.raises(BudgetExceeded, match="page limit reached"):
-                budget.reserve(0.0)
-
-
-def test_in_a_file_all_pages_are_granted_at_once(tmp_path: Any) -> None:
-    """There is one worker at a time; the next one has what is left."""
-    with EvidenceStore(tmp_path / "crawl.db") as store:
-        crawl = crawls.begin(store, [f"{SITE}/"], now=1.0)
-        first = Member(store.place, crawl)
-        budget = GrantedBudget(pages=5_000, minutes=None)
-        first.run(lambda: first.fleet.grant(budget))
-        assert budget.granted == 5_000
-        first.run(lambda: first.add([link(f"{SITE}/")]))
-        first.run(first.take)
-        (url,) = first.run(lambda: leased(first, "example.com"))
-        page = result(url, "done", answer=Answer(), attempts=3)
-        first.run(lambda: first.frontier.finish(page))
-        first.close()
-        second = Member(store.place, crawl)
-        budget = GrantedBudget(pages=5_000, minutes=None)
-        second.run(lambda: second.fleet.grant(budget))
-        assert budget.granted == 4_997
-        unlimited = GrantedBudget(pages=None, minutes=None)
-        second.run(lambda: second.fleet.grant(unlimited))
-        unlimited.reserve(0.0)
-        second.close()
-
-
-# The end.
-
-
-def test_a_crawl_ends_when_nothing_is_left_for_anybody(shared: str) -> None:
-    """Not while somebody is adding, owns a host, or has something queued; then once, for all."""
-    with Members(shared) as members:
-        first, second = members.one(is_adding=True), members.one()
-
-        def conclude(member: Member) -> Any:
-            return member.run(lambda: member.fleet.conclude(None, None))
-
-        found = conclude(second)
-        assert (found.ended, found.is_idle, found.is_waiting) == ("", True, False)
-        first.run(lambda: first.add([link(f"{SITE}/"), link("https://b.example/")]))
-        first.run(first.fleet.added)
-        found = conclude(second)
-        assert (found.ended, found.is_idle, found.is_waiting) == ("", False, True)
-        assert found.next_at is not None
-        assert len(second.run(lambda: second.take(1))) == 1
-        (name,) = second.frontier.owned
-        found = conclude(first)
-        assert (found.ended, found.is_idle, found.is_waiting) == ("", False, False)
-        (other,) = first.run(first.take)
-        for member, mine in ((first, other), (second, name)):
-            (url,) = member.run(lambda member=member, mine=mine: leased(member, mine))  # type: ignore[misc]
-            page = result(url, "done", answer=Answer(), attempts=1)
-            member.run(lambda member=member, page=page: member.frontier.finish(page))  # type: ignore[misc]
-            assert conclude(first).ended == ""  # done, and both are owned
-        first.run(lambda: first.release(other))
-        assert conclude(first).ended == ""
-        second.run(lambda: second.release(name))
-        assert crawl_row(first.store, members.crawl).ended is None
-        ends = at_once(lambda: conclude(first), lambda: conclude(second))
-        assert [end.ended for end in ends] == [FINISHED, FINISHED]
-        assert first.run(first.fleet.beat).ended == FINISHED
-        seconds = crawl_row(first.store, members.crawl).seconds
-        assert conclude(second).ended == FINISHED
-        for member in (first, second):  # why one leaves does not change why it ended
-            leaving = partial(member.fleet.leave, "time limit", is_final=True)
-            assert member.run(leaving) == FINISHED
-        row = crawl_row(first.store, members.crawl)
-        assert (row.ended, row.seconds) == (FINISHED, seconds)
-        with pytest.raises(CrawlEnded):
-            members.one()
-
-
-def test_an_end_waits_for_what_is_tried_later(store: EvidenceStore) -> None:
-    """It says when to look again."""
-    crawl = crawls.begin(store, [f"{SITE}/"], now=1.0)
-    place = store.engine.url.render_as_string(hide_password=False)
-    member = Member(place if "postgresql" in place else store.place, crawl)
-    at = time.time() + 1e6
-
-    async def main() -> None:
-        await member.add([link(f"{SITE}/")])
-        await member.take()
-        (url,) = await leased(member, "example.com")
-        await member.frontier.finish(
-            result(url, "queued", "status 500", answer=Answer(500), attempts=1, not_before=at)
-        )
-        await member.frontier.release([ReturnedHost("example.com", 0.0, 0.0, at)])
-        found = await member.fleet.conclude(None, None)
-        assert (found.ended, found.is_waiting) == ("", True)
-        assert found.next_at is not None
-        assert found.next_at >= at
-        assert await member.take() == []
-        # All pages of the budget are spent: what is queued is left.
-        limit = BudgetExceeded("page", "2 pages")
-        assert (await member.fleet.conclude(limit, 2)).ended == ""
-        assert (await member.fleet.conclude(limit, 1)).ended == str(limit)
-
-    member.run(main)
-    assert crawl_row(store, crawl).ended == "page limit reached: 2 pages"
-    check(member.frontier)
-    member.close()
-
-
-def test_urls_that_nobody_was_told_of_are_found_at_the_end(shared: str) -> None:
-    """Somebody added them, and died before he could say so."""
-    with Members(shared) as members:
-        first, second = members.join(2)
-        first.run(lambda: first.add([link(f"{SITE}/")]))
-        first.run(first.take)
-        (url,) = first.run(lambda: leased(first, "example.com"))
-        first.run(lambda: first.frontier.finish(result(url, "done", answer=Answer(), attempts=1)))
-        first.run(lambda: first.release("example.com"))
-        change = second.run(lambda: second.frontier.add([link(f"{SITE}/lost")]))
-        assert change.to_wake == {"example.com"}
-        assert first.run(first.take) == []
-        found = first.run(lambda: first.fleet.conclude(None, None))
-        assert (found.ended, found.is_waiting) == ("", True)
-        assert first.run(first.take) == ["example.com"]
-        check(first.frontier)
-
-
-def test_running_time_is_counted_once_for_all(shared: str) -> None:
-    """However many workers beat: it is no longer than the time that has gone by."""
-    with Members(shared) as members:
-        began = database_time(members.one().store)
-        workers = members.join(3)
-
-        def beating(member: Member) -> Callable[[], None]:
-            async def main() -> None:
-                for _ in range(10):
-                    await member.fleet.beat()
-                    time.sleep(0.15)  # as beats do
-
-            return lambda: member.run(main)
-
-        at_once(*map(beating, workers))
-        seconds = workers[0].run(workers[0].fleet.beat).seconds
-        assert 0 < seconds <= database_time(workers[0].store) - began + PATIENCE / 100
+        counts = [int(process.communicate(timeout=PATIENCE)[0]) for process in both]
+        assert [process.returncode for process in both] == [0, 0]
+        assert sum(counts) == sum(row.state in ("done", "failed") for row in rows_of(it))
+        assert_well(not_added_up(it.crew.stored(), it.crew.status()), "does not add up")

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from manners.crawler.frontier.queries import PAGE_COLUMNS
+from manners.crawler.frontier.statements import PAGE_COLUMNS
 from manners.crawler.frontier.values import LeasedUrl
 from manners.crawler.page import SitemapSummary
 from manners.crawler.reasons import NOT_NAMED, REDIRECT

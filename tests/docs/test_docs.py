@@ -26,6 +26,7 @@ from manners.cli import main
 from manners.cli.app import build
 from manners.identity import HOME_PAGE
 from manners.robots.dialects import DEFAULT, get, names
+from tests.contracts.postgres import Postgres
 from tests.contracts.valkey import free_port
 from tests.docs.shop import shop
 
@@ -40,6 +41,8 @@ OTHERS = [name for name in names() if name != DEFAULT]
 
 _FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _TITLE = re.compile(r'title="([^"]+)"')
+DATABASE = "postgresql://crawler@db.internal/crawls"
+"""Where pages have the database of a crawl that several processes work on."""
 _PORT = re.compile(r"(?<!\d)180\d\d(?!\d)")
 """The ports of the servers that pages start."""
 
@@ -220,16 +223,20 @@ def commands(console: str) -> Iterator[tuple[str, str]]:
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_a_page_does_what_it_says(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     """Files are written, code is run and output is compared in the order of the page."""
     if not page.exists():
         pytest.skip(f"there is no {page.name}")
     monkeypatch.chdir(tmp_path)
+    text = page.read_text(encoding="utf-8")
+    if DATABASE in text:
+        postgres: Postgres = request.getfixturevalue("postgres")
+        text = text.replace(DATABASE, postgres.database())
     with closing(Reader(page, monkeypatch)) as reader, shop() as opened:
         if page == README:
             monkeypatch.setenv("MANNERS_PROXY", opened.proxy)
-        for block in blocks(with_free_ports(page.read_text(encoding="utf-8"))):
+        for block in blocks(with_free_ports(text)):
             reader.follow(block)
 
 
@@ -376,3 +383,10 @@ def test_every_class_of_the_readme_exists() -> None:
     assert len(classes) == 4
     for name in classes:
         assert any(hasattr(module, name) for module in (aiohttp, httpx, requests, scrapy)), name
+
+
+def test_the_simulated_crawls_are_those_of_the_simulation() -> None:
+    """The page has the table that the program prints."""
+    from benchmarks.fleet_sizing import table
+
+    assert table() in (DOCS / "how-to" / "fleet.md").read_text(encoding="utf-8")

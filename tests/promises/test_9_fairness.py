@@ -12,13 +12,13 @@ import pytest
 
 from manners.crawler import links as reading
 from manners.crawler import results
+from manners.crawler.fleet import FINISHED
 from manners.crawler.frontier.frontier import Frontier
 from manners.crawler.frontier.values import Change, FetchResult, FoundUrl
 from manners.crawler.heavy import SLICE
 from manners.crawler.links import Links
 from manners.crawler.links import extract as extracted
 from manners.crawler.reasons import NO_ROOM
-from manners.crawler.run import FINISHED
 from manners.crawler.status import status_of
 from manners.evidence.store import EvidenceStore
 from manners.sitemaps import SitemapParser

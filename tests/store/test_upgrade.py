@@ -243,7 +243,16 @@ def test_evidence_is_not_touched(places: Places, monkeypatch: pytest.MonkeyPatch
     third_version(place, monkeypatch)
     draft = drafts(1)[0]
     hashed = hash_of(GENESIS, 1, draft.type, draft.content, draft.metadata)
-    row = (1, draft.type, draft.host, draft.agent, draft.at, draft.content, draft.metadata, hashed)
+    row: tuple[object, ...] = (
+        1,
+        draft.type,
+        draft.host,
+        draft.agent,
+        draft.at,
+        draft.content,
+        draft.metadata,
+        hashed,
+    )
     mark = "?" if places.is_file else "%s"
     columns = "id, type, host, agent, at, content, metadata, hash"
     marks = ", ".join([mark] * len(row))

@@ -89,7 +89,8 @@ class _Workers:
         """A line and the values of each page, until all workers have ended."""
         while self.living:
             for ready in wait(self.living, _SECONDS):
-                assert isinstance(ready, Connection)
+                if not isinstance(ready, Connection):
+                    continue
                 try:
                     line, values = ready.recv()
                 except (EOFError, OSError):

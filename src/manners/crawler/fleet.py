@@ -31,6 +31,7 @@ from manners.crawler.frontier.frontier import Frontier
 from manners.crawler.frontier.queries import NOBODY, Queries
 from manners.crawler.frontier.tables import crawls, hosts, workers
 from manners.errors import BudgetExceeded, StoreError
+from manners.evidence import anchors
 from manners.evidence.store import EvidenceStore
 from manners.evidence.strands import SHARED, add_strand, close_strand, lock_strand
 from manners.politeness.budget import Budget, GrantedBudget
@@ -42,6 +43,8 @@ _BLOCK = 1_000
 """Pages of the budget that are granted at a time, at most."""
 _MAX_HOSTS = 10_000
 """Hosts of a worker that are counted at most."""
+_ANCHORS = 0.9
+"""Seconds between two anchors, at least: some worker writes one with every beat."""
 _CONTACT = 5.0
 """Seconds for which a worker has to have been in contact before it closes others: the database may
 have been away for everybody."""
@@ -269,6 +272,8 @@ class Fleet:
         contact = min(self._lease, _CONTACT)
         if not self._is_alone and _elapsed() - self._in_contact_since >= contact:
             self._close_others(connection, now)
+        if self._strand != SHARED:
+            anchors.append(connection, now, every=_ANCHORS)
         row = connection.execute(select(crawls).where(crawls.c.id == self._crawl)).one()
         queries = Queries(connection, self._crawl)
         counted, own = queries.counted(), queries.counted(self.worker)
@@ -391,7 +396,7 @@ class Fleet:
     # Ending.
 
     async def conclude(self, limit: BudgetExceeded | None, max_pages: int | None) -> Conclusion:
-        """End the crawl if nothing is left, for anybody; or if all pages of its budget are spent."""
+        """End the crawl if nothing is left for anybody, or all pages of its budget are spent."""
 
         def job(connection: Connection, items: Sequence[None]) -> list[Conclusion]:
             return [self._conclude(connection, limit, max_pages)] * len(items)
@@ -449,6 +454,7 @@ class Fleet:
                 ended = reason
             if self._strand != SHARED:
                 close_strand(connection, self._strand)
+                anchors.append(connection, now, wait=True)
             return [ended or ""] * len(items)
 
         ended: str = await self._store.write(job, None)

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -40,15 +41,15 @@ from manners.politeness.budget import GrantedBudget
 RETRY_SECONDS = 1.0
 """Seconds after which a host is tried again whose slots are all in use, or could not be counted."""
 _IDLE_BEAT = 10.0
-"""Seconds between two beats while every host is waited for, where nobody else works on the crawl."""
+"""Seconds between two beats while every host is waited for, where nobody else works on it."""
 _HOSTS = 4
 """Hosts that a worker owns at a time, for each connection: some of them have to wait."""
 _DISTANT, _FAR = 10.0, 60.0
-"""Seconds until a host may be asked after which it is handed back: if others are due, and if not."""
+"""Seconds until a host may be asked from which on it is handed back: if others are due; if not."""
 _REST = 0.5
 """Seconds after which a host that has nothing to do is handed back: pages may lead to it again."""
 _POLL = 0.5
-"""Seconds after which to look again for hosts, or for pages of the budget, that others gave back."""
+"""Seconds after which to look again for hosts or pages of the budget that others gave back."""
 _BORROW = 30.0
 """Seconds for which a host that another worker owns is waited for."""
 _LOW = 64
@@ -170,12 +171,16 @@ class CrawlRun:
         """Hosts that somebody asked before, and when they may be asked again."""
         self._resting: dict[str, float] = {}
         """Hosts that are owned and have nothing to do, and since when."""
+        self._unstored: Counter[str] = Counter()
+        """Pages of each host that were fetched and are not stored: to others they are queued."""
         self._returning: set[str] = set()
         """Hosts that are being handed back: what is found of them now is for who takes them."""
         self._take_at = 0.0
         """When to look for hosts to take."""
         self._grant_at = 0.0
         """When to ask for pages of the budget."""
+        self._had_pages = False
+        """Whether there were some left when it last asked for more."""
         self._is_taking = self._is_granting = self._is_concluding = False
         self._conclude_at = 0.0
 
@@ -530,7 +535,7 @@ class CrawlRun:
         for host in hosts:
             if not self._owns(host):
                 continue
-            if self._client.is_asking(host):
+            if self._client.is_asking(host) or self._unstored[host]:
                 if host not in self._scheduler.queues:
                     self._resting[host] = self._clock()
                 continue
@@ -565,12 +570,14 @@ class CrawlRun:
         if not isinstance(budget, GrantedBudget):
             return
         is_low = budget.left_here < (1 if self._is_alone else _LOW)
-        if is_low and not self._is_granting and now >= self._grant_at and not self._ending.reason:
+        # That one who had some left got no more says nothing about when he has none.
+        is_due = now >= self._grant_at or (self._had_pages and budget.left_here <= 0)
+        if is_low and not self._is_granting and is_due and not self._ending.reason:
             self._is_granting = True
             self._tasks.start(self._grant(budget))
 
     async def _grant(self, budget: GrantedBudget) -> None:
-        before = budget.granted
+        before, self._had_pages = budget.granted, budget.left_here > 0
         try:
             await self._fleet.grant(budget)
         except StoreError as error:
@@ -639,6 +646,14 @@ class CrawlRun:
             return
         self._state.obstacle = None
         self._state.is_cut |= result.is_cut
+        self._unstored[url.host] += 1
+        try:
+            await self._store(request, result)
+        finally:
+            self._unstored[url.host] -= 1
+
+    async def _store(self, request: Request[LeasedUrl], result: FetchResult) -> None:
+        """Have a page kept, store what came of its request, and hand it out."""
         page = result.page_for_reader
         if page is not None:
             self._results.expect(page)

@@ -250,7 +250,7 @@ class Scheduler(Generic[_Item]):
         return queue.heap_time
 
     def distant(self, after: float) -> list[str]:
-        """Hosts that are not asked before a time, the furthest first; nothing is under way there."""
+        """Hosts that are not asked before a time, the furthest first; nothing runs there."""
         found = [
             (queue.heap_time, queue.name)
             for queue in self.queues.values()

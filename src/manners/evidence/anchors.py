@@ -22,8 +22,12 @@ _MAX_NUMBER = 2**53
 _AT_A_TIME = 200
 
 
-def append(connection: Connection, now: float, *, wait: bool = False) -> Anchor | None:
+def append(
+    connection: Connection, now: float, *, wait: bool = False, every: float = 0.0
+) -> Anchor | None:
     """Append an anchor if a strand was added, moved or closed since the last; else None.
+
+    With `every`, only if the last one is so many seconds old.
 
     One process does this at a time. Another one that is about to is left to do it, and the answer
     is None; with `wait`, this one comes next. The transaction is the caller's to commit, and is
@@ -36,6 +40,8 @@ def append(connection: Connection, now: float, *, wait: bool = False) -> Anchor 
             return None
     last = last_anchor(connection)
     if last is None and (connection.execute(select(func.max(head.c.one))).scalar() or 1) == SHARED:
+        return None
+    if last is not None and every and 0 <= now - last.at / 1000 < every:
         return None
     before = _ends_of(last)
     ends = _ends(connection, before)

@@ -42,9 +42,9 @@ _PAUSE = 0.02
 _CONFLICTS = ("40001", "40P01")
 """Errors of PostgreSQL that end a transaction which may be repeated as it is: another one changed
 the same rows, or each waited for the other."""
-_AWAY = ("08", "57P01", "57P02", "57P03", "53300", "25P03")
-"""Errors of PostgreSQL, or how they begin: the connection is lost, the server stops or starts, has
-no room for another connection, or has ended a transaction in which nothing came for too long."""
+_AWAY = ("08", "25P03", "57P01", "57P02", "57P03", "53300")
+"""Errors of PostgreSQL, or how they begin: the connection is lost, or was ended because one side
+stood still in a transaction; the server stops or starts, or has no room for another connection."""
 _MIGRATIONS = Path(__file__).parent / "migrations"
 _upgrading = threading.Lock()
 """Alembic keeps its state in the process: it upgrades one database at a time."""
@@ -177,7 +177,7 @@ class Store:
             except StoreConflict:
                 if not remaining:
                     raise
-                time.sleep(random.uniform(0.0, _PAUSE))
+                time.sleep(random.uniform(0.0, _PAUSE))  # noqa: S311 (no secret)
         raise AssertionError("the last attempt returns or raises")
 
     def _write_once(self, batch: Sequence[tuple[Job, Any]]) -> Sequence[Any]:

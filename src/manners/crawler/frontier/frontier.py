@@ -23,14 +23,9 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from manners.crawler.frontier.queries import (
-    NOBODY,
-    PAGE_COLUMNS,
-    RETRY_COLUMNS,
-    Queries,
-    Row,
-)
+from manners.crawler.frontier.queries import NOBODY, Queries, Row
 from manners.crawler.frontier.room import Room
+from manners.crawler.frontier.statements import PAGE_COLUMNS, RETRY_COLUMNS
 from manners.crawler.frontier.values import (
     Change,
     FetchResult,

@@ -1,8 +1,4 @@
-"""The SQL of the frontier: what one crawl asks of its tables, in one transaction.
-
-What runs for every page is text, prepared once: to build such statements would take longer than to
-run them.
-"""
+"""What one crawl asks of its tables, in one transaction."""
 
 import json
 from collections import Counter
@@ -11,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, case, func, insert, literal, select, update
 
+from manners.crawler.frontier.statements import POSTGRES, SQLITE, URL_COLUMNS
 from manners.crawler.frontier.tables import counts, crawls, hosts, urls
 from manners.crawler.frontier.values import Key, LeasedUrl, OwnedHost, ReturnedHost
 from manners.crawler.frontier.ways import RANKS, KnownUrl
@@ -18,17 +15,6 @@ from manners.crawler.reasons import DEPTH, NO_ROOM, OTHER_HOST, TRAP
 from manners.errors import StoreConflict
 from manners.settings.names import current_names
 
-PAGE_COLUMNS = (
-    *("status", "cause", "type", "bytes", "sha256", "title", "links", "location", "started"),
-    *("waited", "seconds", "delay", "problems"),
-)
-"""What is kept of the last answer."""
-RETRY_COLUMNS = ("status", "cause", "bytes", "started", "waited", "seconds", "delay")
-"""What is kept of an answer after which a URL is tried again."""
-_URL_COLUMNS = (
-    *("crawl", "host", "digest", "url", "source", "found_in", "depth", "priority", "lastmod"),
-    *("reason", "rule", "line", "kind", "state", "hops", "seq"),
-)
 NOBODY = 0
 """The number of no worker."""
 _COUNTED_AGAIN = ("queued", "done", "failed", "blocked", "kept", "open", "refused", "dropped")
@@ -42,154 +28,6 @@ _BEST_FIRST = (urls.c.priority.desc(), urls.c.seq)
 Row = tuple[Any, ...]
 
 
-_KEY = "crawl = ? AND host = ? AND digest = ?"
-_UNCHANGED = "depth = ? AND hops = ? AND priority = ? AND state = ? AND reason = ?"
-
-
-def _statements(is_sqlite: bool) -> dict[str, str]:
-    mark = "?" if is_sqlite else "%s"
-    page_columns = ("crawl", "host", "digest", *PAGE_COLUMNS, "targets")
-    retry_columns = ("crawl", "host", "digest", *RETRY_COLUMNS)
-    updates = ", ".join(f"{name} = excluded.{name}" for name in page_columns[3:])
-    leased = ", ".join(LeasedUrl._fields)
-    texts = {
-        "settle": "UPDATE urls SET depth = ?, hops = ?, priority = ?, state = ?, reason = ?,"
-        f" rule = ?, line = ?, source = ?, found_in = ? WHERE {_KEY} AND {_UNCHANGED}",
-        "shorten": "UPDATE urls SET depth = ?, hops = ?, priority = ?, state = ?"
-        f" WHERE {_KEY} AND {_UNCHANGED}",
-        "finish": "UPDATE urls SET state = ?, reason = ?, rule = ?, line = ?, status = ?,"
-        f" attempts = ?, not_before = ?, evidence = ? WHERE {_KEY}",
-        "page": f"INSERT INTO pages {_values(page_columns)}"
-        f" ON CONFLICT (crawl, host, digest) DO UPDATE SET {updates}",
-        "retry": f"INSERT INTO retries {_values(retry_columns)}",
-        "pace": "UPDATE hosts SET delay = ?, not_before = ? WHERE crawl = ? AND host = ?",
-        "count": f"INSERT INTO counts {_values(('crawl', 'worker', 'kind', 'what', 'number'))}"
-        " ON CONFLICT (crawl, worker, kind, what)"
-        " DO UPDATE SET number = counts.number + excluded.number",
-        # The order of leasing, from its end.
-        "worst": "SELECT digest, seq FROM urls WHERE crawl = ? AND host = ? AND state = 'queued'"
-        " AND kind = ? AND priority >= ? ORDER BY priority, depth DESC, seq DESC LIMIT ?",
-        "release": "UPDATE hosts SET owner = NULL, delay = ?, not_before = ?, ready = ?"
-        " WHERE crawl = ? AND host = ? AND owner = ?",
-        **(_sqlite_texts(leased) if is_sqlite else _postgres_texts(leased)),
-    }
-    return {name: text.replace("?", mark) for name, text in texts.items()}
-
-
-def _sqlite_texts(leased: str) -> dict[str, str]:
-    """Statements for many rows, which come as JSON."""
-    keys = "json_each(?) AS k CROSS JOIN {0} ON {0}.crawl = ?"
-    keys += " AND {0}.host = json_extract(k.value, '$[0]') AND {0}.digest = json_extract(k.value, '$[1]')"
-    given = "host IN (SELECT value FROM json_each(?))"
-    is_queued = (
-        "EXISTS (SELECT 1 FROM urls"
-        " WHERE urls.crawl = hosts.crawl AND urls.host = hosts.host AND urls.state = 'queued')"
-    )
-    return {
-        "known": "SELECT urls.host, digest, depth, hops, state, reason, kind, priority"
-        f" FROM {keys.format('urls')}",
-        "targets": f"SELECT pages.host, digest, targets, location FROM {keys.format('pages')}",
-        "delete": "DELETE FROM urls WHERE crawl = ? AND (host, digest) IN"
-        " (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))",
-        "drop": "UPDATE urls SET state = 'blocked', reason = ?, rule = ?, line = 0"
-        " WHERE crawl = ? AND (host, digest) IN"
-        " (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))",
-        "insert": f"INSERT INTO urls {_values(_URL_COLUMNS)}",
-        "forms": "INSERT INTO forms (crawl, host, form, number)"
-        " SELECT ?, json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]') FROM json_each(?) WHERE true"
-        " ON CONFLICT (crawl, host, form) DO UPDATE SET number = forms.number + excluded.number"
-        " RETURNING host, form, number",
-        "due": f"SELECT {leased}, digest FROM urls"
-        " WHERE crawl = ? AND host = ? AND state = 'queued' AND not_before <= ?"
-        " ORDER BY priority DESC, depth, seq LIMIT ?",
-        "later": "SELECT min(not_before) FROM urls"
-        " WHERE crawl = ? AND host = ? AND state = 'queued' AND not_before > ?",
-        "new_hosts": "INSERT INTO hosts (crawl, host, ready) SELECT ?, value, ? FROM json_each(?)"
-        " WHERE true ON CONFLICT (crawl, host) DO NOTHING RETURNING host",
-        "wake": f"UPDATE hosts SET ready = ? WHERE crawl = ? AND {given}"
-        " AND owner IS NULL AND ready IS NULL",
-        "wake_queued": f"UPDATE hosts SET ready = ? WHERE crawl = ? AND {given}"
-        f" AND owner IS NULL AND ready IS NULL AND {is_queued}",
-        "wake_all": "UPDATE hosts SET ready = ? WHERE crawl = ?"
-        f" AND owner IS NULL AND ready IS NULL AND {is_queued}",
-        "take_hosts": "UPDATE hosts SET owner = ?, epoch = epoch + 1, wanted = NULL WHERE crawl = ? AND host IN"
-        " (SELECT host FROM hosts WHERE crawl = ? AND owner IS NULL AND ready <= ?"
-        " ORDER BY ready, host LIMIT ?) RETURNING host, epoch, delay, not_before",
-        "lock_hosts": f"SELECT host FROM hosts WHERE crawl = ? AND {given}"
-        " AND (owner IS NULL OR owner = ?)",
-    }
-
-
-def _postgres_texts(leased: str) -> dict[str, str]:
-    """Statements for many rows, which come as arrays or as JSON."""
-    keys = (
-        "unnest(?::text[], ?::text[]) AS k(h, d)"
-        " JOIN {0} ON {0}.crawl = ? AND {0}.host = k.h AND {0}.digest = k.d"
-    )
-    given = "host = ANY(?)"
-    columns = ", ".join(_URL_COLUMNS)
-    is_queued = (
-        "EXISTS (SELECT 1 FROM urls"
-        " WHERE urls.crawl = hosts.crawl AND urls.host = hosts.host AND urls.state = 'queued')"
-    )
-    return {
-        "known": "SELECT urls.host, digest, depth, hops, state, reason, kind, priority"
-        f" FROM {keys.format('urls')}",
-        "targets": f"SELECT pages.host, digest, targets, location FROM {keys.format('pages')}",
-        "delete": "DELETE FROM urls WHERE crawl = ? AND (host, digest) IN"
-        " (SELECT * FROM unnest(?::text[], ?::text[]))",
-        "drop": "UPDATE urls SET state = 'blocked', reason = ?, rule = ?, line = 0"
-        " WHERE crawl = ? AND (host, digest) IN (SELECT * FROM unnest(?::text[], ?::text[]))",
-        # Another worker may be adding the same URL just now: then this waits for it.
-        "insert": f"INSERT INTO urls ({columns}) SELECT {columns}"
-        " FROM jsonb_to_recordset(?::jsonb) AS new(crawl bigint, host text, digest text, url text,"
-        " source text, found_in text, depth int, priority float8, lastmod text, reason text,"
-        " rule text, line int, kind text, state text, hops int, seq bigint)"
-        " ON CONFLICT DO NOTHING RETURNING host, digest",
-        # In one order for all workers: no two wait for each other.
-        "forms": "INSERT INTO forms (crawl, host, form, number)"
-        " SELECT ?, * FROM unnest(?::text[], ?::bigint[], ?::int[]) ORDER BY 2, 3"
-        " ON CONFLICT (crawl, host, form) DO UPDATE SET number = forms.number + excluded.number"
-        " RETURNING host, form, number",
-        "due": f"SELECT {', '.join(f'found.{name}' for name in LeasedUrl._fields)}, found.digest"
-        " FROM unnest(?::text[], ?::int[]) AS k(h, most) CROSS JOIN LATERAL"
-        f" (SELECT {leased}, digest FROM urls WHERE crawl = ? AND urls.host = k.h"
-        " AND state = 'queued' AND not_before <= ?"
-        " ORDER BY priority DESC, depth, seq LIMIT k.most) AS found",
-        "later": "SELECT k.h, (SELECT min(not_before) FROM urls WHERE crawl = ? AND urls.host = k.h"
-        " AND state = 'queued' AND not_before > ?) FROM unnest(?::text[]) AS k(h)",
-        # Those that are there are looked for first: ON CONFLICT alone would wait for an owner who
-        # is writing to his host just now.
-        "new_hosts": "INSERT INTO hosts (crawl, host, ready) SELECT ?, name, ?::float8"
-        " FROM unnest(?::text[]) AS new(name)"
-        " WHERE NOT EXISTS (SELECT 1 FROM hosts WHERE crawl = ? AND host = name)"
-        " ORDER BY name ON CONFLICT (crawl, host) DO NOTHING RETURNING host",
-        "wake": _woken(given),
-        "wake_queued": _woken(f"{given} AND {is_queued}"),
-        "wake_all": _woken(is_queued),
-        "take_hosts": "WITH due AS (SELECT host FROM hosts WHERE crawl = ? AND owner IS NULL"
-        " AND ready <= ? ORDER BY ready LIMIT ? FOR UPDATE SKIP LOCKED)"
-        " UPDATE hosts SET owner = ?, epoch = epoch + 1, wanted = NULL FROM due"
-        " WHERE hosts.crawl = ? AND hosts.host = due.host"
-        " RETURNING hosts.host, epoch, delay, not_before",
-        "lock_hosts": f"SELECT host FROM hosts WHERE crawl = ? AND {given}"
-        " AND (owner IS NULL OR owner = ?) ORDER BY host FOR UPDATE",
-    }
-
-
-def _woken(condition: str) -> str:
-    """Wakes hosts in one order for all workers, so that no two wait for each other."""
-    return (
-        "UPDATE hosts SET ready = ? FROM (SELECT crawl, host FROM hosts WHERE crawl = ?"  # noqa: S608
-        f" AND {condition} AND owner IS NULL AND ready IS NULL ORDER BY host FOR UPDATE) AS idle"
-        " WHERE hosts.crawl = idle.crawl AND hosts.host = idle.host"
-    )
-
-
-def _values(columns: Sequence[str]) -> str:
-    return f"({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
-
-
 def insert_crawl(
     connection: Connection, start: str, now: float, settings: Mapping[str, Any], command: str
 ) -> int:
@@ -200,9 +38,6 @@ def insert_crawl(
     return int((inserted.inserted_primary_key or (0,))[0])
 
 
-_SQLITE, _POSTGRES = _statements(True), _statements(False)
-
-
 class Queries:
     """What a crawl reads and writes in one transaction."""
 
@@ -211,7 +46,7 @@ class Queries:
     def __init__(self, connection: Connection, crawl: int) -> None:
         self._connection, self._crawl = connection, crawl
         self._is_sqlite = connection.dialect.name == "sqlite"
-        self._sql = _SQLITE if self._is_sqlite else _POSTGRES
+        self._sql = SQLITE if self._is_sqlite else POSTGRES
 
     def _run(self, name: str, values: Any) -> Any:
         return self._connection.exec_driver_sql(self._sql[name], values)
@@ -273,7 +108,7 @@ class Queries:
             return
         # In one order for all workers: no two wait for each other.
         new = [
-            dict(zip(_URL_COLUMNS, (self._crawl, *row), strict=True))
+            dict(zip(URL_COLUMNS, (self._crawl, *row), strict=True))
             for row in sorted(rows, key=_key_of_row)
         ]
         if len(self._run("insert", (json.dumps(new),)).all()) < len(rows):
