@@ -20,7 +20,8 @@ from sqlalchemy import Connection, Table, inspect, select
 
 from manners.crawler.frontier import crawls, tables
 from manners.crawler.frontier.frontier import Frontier
-from manners.crawler.frontier.statements import PAGE_COLUMNS, Queries
+from manners.crawler.frontier.queries import Queries
+from manners.crawler.frontier.statements import PAGE_COLUMNS
 from manners.crawler.frontier.values import (
     FetchResult,
     FoundUrl,
