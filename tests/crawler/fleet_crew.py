@@ -7,6 +7,7 @@ worker = crew.add()                 manners crawl work
 crew.finish()                       all of them end by themselves, with 0
 """
 
+import ctypes
 import json
 import signal
 import subprocess
@@ -53,6 +54,16 @@ STOPPED = (0, 130, 143)
 """Exit codes of a worker that was told to end."""
 
 
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+def _end_with_parent() -> None:
+    """Let no worker outlive the test, however that ends."""
+    if _libc is not None:
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 class Member:
     """One process that works on a crawl."""
 
@@ -67,6 +78,7 @@ class Member:
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
+                preexec_fn=_end_with_parent,  # noqa: PLW1509 (a call into the C library, no lock)
             )
         self.pid = self.process.pid
         self.killed: float | None = None
@@ -328,4 +340,5 @@ def judge(
     assert_well(checks.not_added_up(stored, crew.status()), "does not add up")
     assert_well(checks.printed_wrongly(crew.lines, stored.urls, losses), "printed wrongly")
     verified = crew.run("evidence", "verify", "--store", crew.store)
-    assert "OK" in verified.stdout, verified.stdout
+    told = verified.stdout + verified.stderr
+    assert "OK" in told, told

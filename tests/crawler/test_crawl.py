@@ -24,6 +24,7 @@ from manners.crawler.fleet import FINISHED, INTERRUPTED
 from manners.crawler.frontier import crawls
 from manners.crawler.page import CrawledPage
 from manners.errors import InvalidURL, StoreError
+from manners.evidence import store as evidence_store
 from manners.evidence.store import EvidenceStore
 from tests.client.asking import OPEN, in_turn, rules, settings, silence, slow, to, until
 from tests.contracts.postgres import Postgres
@@ -255,7 +256,7 @@ def test_one_at_a_time_goes_on_with_a_crawl(place: str, monkeypatch: pytest.Monk
         first = ran.begin("/0")
         async with aclosing(aiter(first)) as pages:
             await anext(pages)
-            with pytest.raises(StoreError, match="another process works on crawl 1"):
+            with pytest.raises(StoreError, match="crawl 1 has other settings: max_depth"):
                 await Ran(ran.site, place).go(resume=True)
             left = [each async for each in pages]
         assert len(left) == 19
@@ -1288,7 +1289,7 @@ def test_one_that_was_killed_before_anything_was_added(place: str) -> None:
 
 
 def test_the_same_in_postgresql(postgres: Postgres) -> None:
-    """Stopped, gone on with, to the same end; one at a time."""
+    """Stopped, gone on with, to the same end; with one set of settings at a time."""
 
     async def work(ran: Ran) -> None:
         async with aclosing(aiter(ran.begin(max_depth=3))) as pages:
@@ -1479,8 +1480,25 @@ def test_a_store_that_fails_ends_the_crawl(place: str) -> None:
     visiting(work, lambda _: chain(30), place)
 
 
-def test_a_server_that_goes_away_ends_the_crawl() -> None:
-    """Killed in the middle: an error, and when it is back the crawl goes on."""
+def test_a_server_that_is_away_for_a_while_is_waited_for() -> None:
+    """Killed in the middle, and started again: nothing is asked meanwhile, nothing is lost."""
+
+    async def work(ran: Ran) -> None:
+        async for each in ran.begin("/0"):
+            if each.url.endswith("/5"):
+                await asyncio.to_thread(server.kill)
+                starting.append(asyncio.create_task(asyncio.to_thread(server.start)))
+        assert ran.crawl.ended == FINISHED
+        assert len(ran.states) == 30
+
+    starting: list[asyncio.Task[object]] = []
+    with Postgres("-c", "fsync=off") as server:
+        visiting(work, lambda _: chain(30), server.database(), seconds=120.0)
+
+
+def test_a_server_that_stays_away_ends_the_crawl(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed in the middle: an error in the end, and when it is back the crawl goes on."""
+    monkeypatch.setattr(evidence_store, "_PATIENCE", 1.0)
 
     async def work(ran: Ran) -> None:
         async def read() -> None:

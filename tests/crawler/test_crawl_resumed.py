@@ -157,8 +157,9 @@ def test_a_host_that_comes_up_late_is_left_alone_too(place: str) -> None:
         began = time.monotonic()
         await ran.go("/", resume=True, source="links")
         assert ran.states[f"{OTHER}/x"] == ("done", "")
-        first = next(each for each in ran.site.log if each.at > began and each.address == OTHER)
-        assert first.at - began >= 1.0 - 0.02
+        seen = [each for each in ran.site.log if each.address == OTHER]
+        last = max(each.at for each in seen if each.at < began)
+        assert min(each.at for each in seen if each.at > began) - last >= 1.0 - 0.02
 
     visiting(work, make, place)
 

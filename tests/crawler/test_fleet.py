@@ -27,7 +27,7 @@ from tests.crawler.fleet_store import OPTIONS, UrlRow
 from tests.crawler.fleet_web import ROOT, FleetSite, Web, WebSpec
 
 SMALL = WebSpec(hosts=8, pages=12)
-WIDE = WebSpec(hosts=60, pages=8)
+WIDE = WebSpec(hosts=40, pages=6)
 """More hosts than one worker has at a time, so that others find something to do."""
 SLOW: dict[str, Any] = {"min_delay": 0.2, "max_delay": 0.2, "connections": 4}
 """So that one worker alone would need a while, and the others are there before the end."""
@@ -230,7 +230,7 @@ def test_a_worker_of_an_ended_crawl_ends_at_once(scene: Make) -> None:
         assert late.wait() == 0, late.errors
         assert late.last["ended"] == "finished"
         done = it.crew.run("crawl", "work", "--store", it.crew.store)
-        assert "ended" in done.stdout + done.stderr
+        assert "finished" in done.stdout
         assert it.web.count() == number
         assert it.crew.status()["states"] == before["states"]
 
@@ -240,7 +240,7 @@ def test_a_worker_without_a_crawl_says_so(scene: Make) -> None:
     with scene() as it:
         done = it.crew.run("crawl", "work", "--store", it.crew.store, code=None)
         assert done.returncode not in (0, 1)
-        assert "no crawl" in done.stderr
+        assert "in it" in done.stderr  # that nothing is
         it.crew.start()
         done = it.crew.run("crawl", "work", "--store", it.crew.store, "--crawl", "7", code=None)
         assert done.returncode not in (0, 1)

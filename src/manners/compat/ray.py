@@ -99,14 +99,14 @@ def crawl(
         "scheduling_strategy": "SPREAD",
         **(resources or {}),
     }
-    actor = ray.remote(**options)(_RayWorker)
+    make = ray.remote(**options)(_RayWorker).remote
     arguments = {"store": store, "keep": keep, **settings}
-    actors = [actor.remote(number or True, arguments) for _ in range(workers)]
+    actors = [make(number or True, arguments) for _ in range(workers)]
     try:
-        _wait(ray, {each.run.remote(): each for each in actors})
+        _wait(ray, {actor.run.remote(): actor for actor in actors})
     finally:
-        for each in actors:
-            ray.kill(each)
+        for actor in actors:
+            ray.kill(actor)
     with Store(store, readonly=True) as opened:
         return status_of(opened, number)
 
@@ -121,8 +121,8 @@ def _wait(ray: ModuleType, runs: dict[Any, Any]) -> None:
         (ended,), _ = ray.wait(list(runs))
         ray.get(ended)
     except BaseException:
-        for each in runs.values():
-            each.stop.remote()
+        for actor in runs.values():
+            actor.stop.remote()
         _finish(ray, runs, questions)
         raise
     _finish(ray, runs, questions)
@@ -132,10 +132,10 @@ def _finish(ray: ModuleType, runs: dict[Any, Any], questions: dict[Any, Any]) ->
     """Wait for workers that finish; not for those that are lost, or found no place."""
     while questions:
         answered, _ = ray.wait(list(questions), num_returns=len(questions), timeout=0)
-        runs = {questions[each]: runs[questions[each]] for each in answered}
+        runs = {questions[answer]: runs[questions[answer]] for answer in answered}
         questions = _ask(runs)
         _, running = ray.wait(list(runs), num_returns=len(runs), timeout=_PATIENCE)
-        questions = {each: run for each, run in questions.items() if run in running}
+        questions = {question: run for question, run in questions.items() if run in running}
 
 
 def _ask(runs: dict[Any, Any]) -> dict[Any, Any]:

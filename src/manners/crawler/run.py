@@ -355,7 +355,12 @@ class CrawlRun:
     def _end_before_limit(self, now: float) -> None:
         """End if no host may be asked again before the time limit."""
         at, budget = self._scheduler.first_time(), self._state.budget
-        if at is not None and at - now > budget.seconds_left(now) and self._is_alone:
+        if at is None or not self._is_alone:
+            return
+        exceeded = budget.exceeded(now)
+        if exceeded is not None:
+            self._ending.finish(str(exceeded))
+        elif at - now > budget.seconds_left(now):
             self._ending.finish("time limit: no host may be asked again before it")
 
     async def _conclude(self) -> None:
@@ -363,8 +368,9 @@ class CrawlRun:
         try:
             # Without pages to fetch here, others may have some.
             await self._release(list(self._frontier.owned))
-            budget, now, limit = self._state.budget, self._clock(), self._ending.exceeded
+            budget, now = self._state.budget, self._clock()
             await self._fleet.give_back(budget)
+            limit = budget.exceeded(now)
             found = await self._fleet.conclude(limit, budget.pages)
             self._conclude_at, self._grant_at = self._clock() + _POLL, 0.0
             if found.ended:
