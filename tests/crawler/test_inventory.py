@@ -18,6 +18,7 @@ from manners.store import database, schema
 from manners.store.database import Store
 from tests.client.asking import asking, rules, run
 from tests.crawler.discoveries import begin, discovery_in, read, write
+from tests.evidence.places import execute
 from tests.faults.server import Site, by_path, page
 from tests.sizes import size
 
@@ -172,8 +173,8 @@ def test_two_processes_write_at_once(new: New) -> None:
 # Stores of an earlier version.
 
 
-def first_version(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make a store as it was before anything was found, with evidence in it."""
+def first_version(place: str, today: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a store as it was before anything was found, with the evidence of another in it."""
 
     def upgrade(config: Config, _: str) -> None:
         only_first(config, "0001")
@@ -182,7 +183,14 @@ def first_version(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as earlier:
         earlier.setattr(schema, "VERSION", "0001")
         earlier.setattr(command, "upgrade", upgrade)
-        fetch_a_page(place)
+        EvidenceStore(place).close()
+    columns = "id, type, host, agent, at, snapshot, content, metadata, hash"
+    for table, names in (("evidence", columns), ("snapshots", "sha256, body")):
+        marks = ", ".join(["%s" if "://" in place else "?"] * len(names.split(", ")))
+        for row in execute(today, f"SELECT {names} FROM {table}"):
+            execute(place, f"INSERT INTO {table} ({names}) VALUES ({marks})", values=row)
+    ((number, last),) = execute(today, "SELECT number, hash FROM evidence_head")
+    execute(place, f"UPDATE evidence_head SET number = {number}, hash = '{last}'")
 
 
 def fetch_a_page(place: str) -> None:
@@ -199,8 +207,10 @@ def test_a_store_of_the_first_version_is_upgraded_and_keeps_its_evidence(
     new: New, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By whoever opens it first; what is found then goes beside it."""
+    today = new()
+    fetch_a_page(today)
     place = new()
-    first_version(place, monkeypatch)
+    first_version(place, today, monkeypatch)
     with monkeypatch.context() as untouched:
         untouched.setattr(database, "_upgrade", lambda *_: None)
         with pytest.raises(StoreError, match="crawls"):
