@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from manners.crawler import fleet as fleets
-from manners.crawler.fleet import FINISHED, INTERRUPTED, CrawlEnded, Fleet, SettingsClash
+from manners.crawler.fleet import Fleet
+from manners.crawler.fleet_values import FINISHED, INTERRUPTED, CrawlEnded, SettingsClash
 from manners.crawler.frontier import crawls, tables
 from manners.crawler.frontier.queries import NOBODY, Queries
 from manners.crawler.frontier.values import FoundUrl, LeasedUrl, ReturnedHost
