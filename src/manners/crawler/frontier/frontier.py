@@ -50,6 +50,8 @@ from manners.errors import StoreError
 from manners.store.database import Store
 
 _UNCHANGED = Change()
+_ROOM_SECONDS = 5.0
+"""Seconds for which a full room need not look again which hosts have how many URLs."""
 
 
 class Frontier:
@@ -106,7 +108,9 @@ class Frontier:
         for kind, room in self._begin().rooms.items():
             numbers = tuple(counted[kind, what] for what in ROOM_NUMBERS)
             if numbers != room.numbers():
-                room.set(*numbers)
+                room.total, room.blocked, room.dropped = numbers
+                if self.now() > room.loaded_at + _ROOM_SECONDS:
+                    room.forget_hosts()
 
     @property
     def is_cut(self) -> bool:
@@ -325,6 +329,8 @@ class Frontier:
 
     def _writing(self, queries: Queries) -> Writing:
         draft = self._begin()
+        if not self.store.is_sqlite and any(room.is_near for room in draft.rooms.values()):
+            self.see(queries.counted())  # others may have filled it
         ways = Ways(queries, self.limits, draft.rooms, self._judge, self._alike)
         return Writing(self, queries, ways, draft)
 

@@ -20,7 +20,10 @@ class Room:
     Only a full room has to know its hosts: `load` tells it how many URLs each has.
     """
 
-    __slots__ = ("_limit", "blocked", "by_host", "dropped", "kind", "queued", "setting", "total")
+    __slots__ = (
+        *("_limit", "blocked", "by_host", "dropped", "kind", "loaded_at", "queued", "setting"),
+        "total",
+    )
 
     def __init__(self, kind: str, limit: int, setting: str) -> None:
         self.kind, self._limit, self.setting = kind, limit, f"{setting} = {limit}"
@@ -29,6 +32,8 @@ class Room:
         self.queued: Counter[str] = Counter()
         """Those of them that are queued: only these can be dropped."""
         self.total = self.blocked = self.dropped = 0
+        self.loaded_at = 0.0
+        """When it was told how many URLs each host has."""
 
     def copy(self) -> "Room":
         """The same room, to be changed by a transaction that may fail."""
@@ -56,6 +61,11 @@ class Room:
         """What is known of hosts is too old."""
         self.by_host = None
         self.queued.clear()
+
+    @property
+    def is_near(self) -> bool:
+        """Whether half of it is taken: from here on it matters what everybody adds."""
+        return 2 * (self.total + self.blocked) >= self._limit
 
     @property
     def is_over(self) -> bool:

@@ -154,22 +154,32 @@ class Writing:
             return
         if room.by_host is None:
             room.load(queries.hosts_of_room(room.kind, worker))
+            room.loaded_at = self._frontier.now()
             for name, in_hand in self._frontier.in_hand.items():
                 room.queue(name, -len(in_hand))
+        # Of a host that another worker owns, only what is new can be dropped: nobody has seen it.
+        fresh: Counter[str] = Counter()
+        for key in newer:
+            url = self.ways.urls[key]
+            fresh[key[0]] += url.kind == room.kind and url.state == "queued"
+        for name, number in fresh.items():
+            room.queue(name, max(number - room.queued[name], 0))
         losses = dict(room.excess())
         free = queries.lock_hosts(sorted(losses), worker) if losses else set()
         for name, number in losses.items():
-            if name in free:
-                self._drop(room, name, number, newer)
-            else:  # somebody took it just now
-                room.restore(name, number)
+            self._drop(room, name, number, newer, is_free=name in free)
 
-    def _drop(self, room: Room, name: str, number: int, newer: set[Key]) -> None:
+    def _drop(self, room: Room, name: str, number: int, newer: set[Key], *, is_free: bool) -> None:
         """Drop the worst URLs of a host: new ones are forgotten, others blocked."""
         queries, ways = self._queries, self.ways
         in_hand = self._frontier.in_hand.get(name, ())
-        worst = queries.worst(name, room.kind, number + len(in_hand))
-        keys = [(name, digest) for digest, _ in worst if digest not in in_hand][:number]
+        if is_free:
+            worst = queries.worst(name, room.kind, number + len(in_hand))
+            keys = [(name, digest) for digest, _ in worst if digest not in in_hand][:number]
+        else:
+            fresh = [key for key in newer if key[0] == name and self._is_queued(key)]
+            last_first = sorted(map(self._order, fresh), reverse=True)
+            keys = [key for kind, *_, key in last_first if kind == room.kind][:number]
         old = [key for key in keys if key not in newer]
         queries.delete([key for key in keys if key in newer])
         queries.drop(old, NO_ROOM, room.setting)
@@ -178,6 +188,14 @@ class Writing:
         ways.is_cut |= bool(keys)
         ways.counts[room.kind, "queued"] -= len(keys)
         ways.counts[room.kind, "blocked"] += len(old)
+
+    def _is_queued(self, key: Key) -> bool:
+        return self.ways.urls[key].state == "queued"
+
+    def _order(self, key: Key) -> tuple[str, float, int, Key]:
+        """Where a new URL comes among those of its host and kind: the best first."""
+        url = self.ways.urls[key]
+        return url.kind, -url.priority, url.depth, key
 
 
 def _numbers(rooms: Mapping[str, Room]) -> dict[tuple[str, str], int]:
