@@ -7,9 +7,12 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import ExitStack
 from typing import Any, Self, TypeVar
 
+from sqlalchemy import update
+
 from manners.crawler.fleet import Fleet
 from manners.crawler.frontier import crawls
 from manners.crawler.frontier.frontier import Frontier
+from manners.crawler.frontier.tables import workers
 from manners.crawler.frontier.values import Change, FoundUrl, ReturnedHost
 from manners.crawler.frontier.ways import Limits
 from manners.evidence.store import EvidenceStore
@@ -38,7 +41,11 @@ class Member:
         self.store = EvidenceStore(place)
         self.fleet = Fleet(self.store, crawl, lease=lease, clock=time.time)
         try:
-            self.fleet.join({}, is_adding=is_adding)
+            self.fleet.join({})
+            if not is_adding:  # as `Fleet.added` does
+                with self.store.writing() as connection:
+                    own = update(workers).where(workers.c.id == self.fleet.worker)
+                    connection.execute(own.values(is_adding=False))
         except BaseException:
             self.store.close()
             raise

@@ -98,15 +98,14 @@ class Fleet:
         settings: Mapping[str, Any],
         *,
         may_change: bool = False,
-        is_adding: bool = False,
         reopen: Callable[[Queries, float], None] | None = None,
     ) -> None:
         """Become a worker of the crawl.
 
         `settings` have to be those of the crawl, unless `may_change` and nobody works on it now.
         `reopen` is called if nobody does, in the same transaction; without it, a crawl that has
-        ended is refused. `is_adding` is whether more URLs are to come from here: until `added`, the
-        crawl does not end.
+        ended is refused. URLs to begin with may come from here: until `added`, the crawl does not
+        end.
         """
 
         def job(connection: Connection, items: Sequence[None]) -> list[int]:
@@ -136,7 +135,7 @@ class Fleet:
                 "began": now,
                 "seen": now,
                 "until": now + self._lease,
-                "is_adding": is_adding,
+                "is_adding": True,
             }
             inserted = connection.execute(insert(workers).values(values))
             return [int((inserted.inserted_primary_key or (0,))[0])] * len(items)

@@ -207,7 +207,6 @@ def _join(
     fleet.join(
         settings.changed(),
         may_change=plan.is_resumed,
-        is_adding=bool(plan.starts) or plan.listed is not None,
         reopen=(lambda queries, now: reopen(queries, now=now)) if plan.is_resumed else None,
     )
     return fleet
