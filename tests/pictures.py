@@ -18,8 +18,8 @@ from manners import Settings, parse
 from manners.cli.watching import Watch
 from manners.client.page import Hop
 from manners.crawler.crawl import CrawlView
+from manners.crawler.holdings import HostView
 from manners.crawler.page import CrawledPage
-from manners.crawler.run import HostView
 from manners.evidence.store import EvidenceStore
 from manners.report.html.page import page
 from manners.report.reader import report_of

@@ -103,6 +103,7 @@ VALUES: dict[str, tuple[Any, str, str]] = {
     "store": ("proof.db", "proof.db", '"proof.db"'),
     "redact_query": (True, "true", "true"),
     "server_timeout": (2.5, "2.5", "2.5"),
+    "worker_lease": (12.5, "12.5", "12.5"),
     "log_level": ("debug", "debug", '"debug"'),
     "log_format": ("json", "json", '"json"'),
     "log_matches": (True, "1", "true"),

@@ -17,7 +17,7 @@ from manners.cli.listed import ListJob, fetch_list, progress_line
 from manners.cli.options import Options
 from manners.crawler import opening
 from manners.crawler.crawl import CrawlView
-from manners.crawler.run import HostView
+from manners.crawler.holdings import HostView
 from tests.cli.running import Run, runner, without_times
 from tests.contracts.postgres import Postgres
 from tests.faults.server import Call, Site, by_path, in_thread, page

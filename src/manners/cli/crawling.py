@@ -163,6 +163,11 @@ def interruptible(crawl: "_Stoppable", *, is_quiet: bool = False) -> Iterator[No
                 signal.signal(number, handler)
 
 
+def ignore_interrupts() -> None:
+    """Leave Ctrl-C, which on a terminal reaches every process of its group, to another process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def read_status(settings: "Settings", place: str, crawl: int | None = None) -> "tuple[Status, str]":
     """The status of a crawl, and its store without secrets."""
     from manners.crawler.status import status_of

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from manners.crawler.crawl import Crawl
+    from manners.crawler.holdings import HostView
     from manners.crawler.page import CrawledPage
-    from manners.crawler.run import HostView
     from manners.crawler.status import Status
 
 _HOSTS = 8
@@ -137,7 +137,7 @@ def summary(status: "Status", place: str) -> list[str]:
         lines.append(f"  {name:<8} {number:>9,}  {remark}".rstrip())
         if name == "blocked":
             lines += _blocked(status)
-    if len(status.workers) > 1:
+    if status.is_fleet:
         lines += _workers(status)
     size = f"{count(status.bytes, 'byte')} from {count(status.hosts, 'host')}"
     failed = f" and {status.lost:,} that failed" if status.lost else ""

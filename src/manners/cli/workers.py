@@ -130,13 +130,12 @@ def _work(settings: "Settings", number: int, output: Path | None, pages: Connect
     """One worker, in its own process."""
     from contextlib import nullcontext
 
-    from manners.cli.crawling import interruptible
+    from manners.cli.crawling import ignore_interrupts, interruptible
     from manners.cli.folder import PageFolder
     from manners.cli.watching import page_line
     from manners.crawler.crawl import Crawl
 
-    # Ctrl-C on a terminal reaches every process of its group; the first one passes it on.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ignore_interrupts()  # the process that started this one passes them on
     folder = None if output is None else PageFolder(output)
 
     def keep(page: Any) -> None:

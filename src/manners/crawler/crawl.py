@@ -18,6 +18,7 @@ from manners.crawler.fleet_values import INTERRUPTED, CrawlEnded
 from manners.crawler.frontier import crawls
 from manners.crawler.frontier.frontier import Frontier
 from manners.crawler.frontier.ways import Limits
+from manners.crawler.holdings import HostView
 from manners.crawler.opening import (
     CrawlPlan,
     CrawlState,
@@ -28,7 +29,7 @@ from manners.crawler.opening import (
 )
 from manners.crawler.page import CrawledPage
 from manners.crawler.results import Results
-from manners.crawler.run import CrawlRun, HostView
+from manners.crawler.run import CrawlRun
 from manners.crawler.worker import ListWorker, Worker, start_url
 from manners.errors import StrandClosed
 from manners.evidence.store import EvidenceStore

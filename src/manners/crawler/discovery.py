@@ -132,6 +132,8 @@ class _DiscoveryRun(CrawlRun):
     So what is found first does not depend on which answer comes first.
     """
 
+    has_own_client = False
+
     def _make_scheduler(self) -> Scheduler[LeasedUrl]:
         # The client waits for the pace of a host, and says so if that takes too long.
         return Scheduler(lambda _: (0.0, 0.0), lambda _: 1, connections=1)

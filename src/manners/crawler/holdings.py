@@ -13,7 +13,7 @@ import asyncio
 import math
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from manners.client.async_client import AsyncClient
 from manners.crawler.frontier.values import LeasedUrl, OwnedHost, ReturnedHost
@@ -36,11 +36,26 @@ _BORROW = 30.0
 """Seconds for which a host that another worker owns is waited for."""
 
 
+class HostView(NamedTuple):
+    """How a crawl stands with a host."""
+
+    host: str
+    delay: float
+    """Seconds between requests."""
+    until: float
+    """When it may be asked again."""
+    running: int
+    """Requests under way, or about to be."""
+    leased: int
+    """URLs that wait for their turn here; there may be more in the store."""
+
+
 class Holdings:
     """The hosts of one worker, in one event loop.
 
     `start` starts a task, whose errors end the run; `unlease` is called with the number of URLs
-    that were leased and are handed back.
+    that were leased and are handed back. `may_borrow` is whether requests of the client wait for
+    `admit`; if not, somebody else may be using it, too.
     """
 
     def __init__(
@@ -50,10 +65,13 @@ class Holdings:
         clock: Callable[[], float],
         start: Callable[[Coroutine[Any, Any, None]], None],
         unlease: Callable[[int], None],
+        *,
+        may_borrow: bool,
     ) -> None:
         self._frontier, self._client, self._clock = frontier, client, clock
         self._start, self._unlease = start, unlease
         self._is_alone = frontier.store.is_sqlite
+        self._may_borrow = may_borrow and not self._is_alone
         self._most = _HOSTS * client.settings.connections
         self._share = self._most
         """Hosts that this worker owns, at most."""
@@ -78,9 +96,15 @@ class Holdings:
         delay, at = self._client.pace_of(host)
         return delay, max(at - LEAD, self._resume_times.get(host, 0.0))
 
-    def waits_until(self, host: str) -> float:
-        """Until when a host is left alone, because somebody asked it before."""
-        return self._resume_times.get(host, 0.0)
+    def views(self) -> list[HostView]:
+        """The hosts that are being asked or waited for, the longest wait first; any thread."""
+        views = []
+        for queue in list(self.scheduler.queues.values()):
+            if queue.running or queue.items:
+                delay, at = self._client.pace_of(queue.name)
+                until = max(at, queue.not_before, self._resume_times.get(queue.name, 0.0))
+                views.append(HostView(queue.name, delay, until, queue.running, len(queue.items)))
+        return sorted(views, key=lambda view: (-view.until, view.host))
 
     # Taking.
 
@@ -208,7 +232,7 @@ class Holdings:
         for host in hosts:
             if not self._owns(host):
                 continue
-            if self._client.is_asking(host) or host in self._unstored:
+            if self._is_asking(host) or host in self._unstored:
                 if host not in self.scheduler.queues:
                     self._resting[host] = self._clock()
                 continue
@@ -225,6 +249,10 @@ class Holdings:
                 self._unlease(await self._frontier.release(returned))
             finally:
                 self._returning.difference_update(host.name for host in returned)
+
+    def _is_asking(self, host: str) -> bool:
+        """Whether something is asked of a host that the scheduler does not know of."""
+        return self._may_borrow and self._client.is_asking(host)
 
     def _returned(self, host: str, ready: float | None) -> ReturnedHost:
         self._resting.pop(host, None)

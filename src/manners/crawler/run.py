@@ -3,7 +3,7 @@
 import asyncio
 import math
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from manners import logs
 from manners.client.async_client import AsyncClient
@@ -14,7 +14,7 @@ from manners.crawler.fleet_values import INTERRUPTED, Beat
 from manners.crawler.frontier.frontier import Frontier
 from manners.crawler.frontier.values import Change, FetchResult, FoundUrl, LeasedUrl
 from manners.crawler.heavy import MAX_BYTES, MAX_LINKS
-from manners.crawler.holdings import Holdings
+from manners.crawler.holdings import Holdings, HostView
 from manners.crawler.keeping import Keeper
 from manners.crawler.opening import CrawlPlan, CrawlState, Opened
 from manners.crawler.results import Results
@@ -45,22 +45,11 @@ _MAX_SLEEP = 3_600.0
 """Seconds after which to look again at the latest: the clock may have been set."""
 
 
-class HostView(NamedTuple):
-    """How a crawl stands with a host."""
-
-    host: str
-    delay: float
-    """Seconds between requests."""
-    until: float
-    """When it may be asked again."""
-    running: int
-    """Requests under way, or about to be."""
-    leased: int
-    """URLs that wait for their turn here; there may be more in the store."""
-
-
 class CrawlRun:
     """Drives a scheduler: leases URLs of hosts it owns, has them fetched, stores the results."""
+
+    has_own_client = True
+    """Whether nobody else uses its client."""
 
     def __init__(
         self,
@@ -78,7 +67,14 @@ class CrawlRun:
         self._fleet: Fleet = opened.fleet
         self._results, self._ending, self._clock = results, ending, plan.clock
         self._tasks = TaskSet()
-        self._holdings = Holdings(opened.frontier, client, plan.clock, self._start, state.unlease)
+        self._holdings = Holdings(
+            opened.frontier,
+            client,
+            plan.clock,
+            self._start,
+            state.unlease,
+            may_borrow=self.has_own_client,
+        )
         self._worker, self._scheduler = make_worker(self.add), self._make_scheduler()
         self._holdings.scheduler = self._scheduler
         self._stages = Stages(self._worker.stages(plan.starts))
@@ -150,13 +146,7 @@ class CrawlRun:
 
     def hosts(self) -> list[HostView]:
         """The hosts that are being asked or waited for, the longest wait first; any thread."""
-        views = []
-        for queue in list(self._scheduler.queues.values()):
-            if queue.running or queue.items:
-                delay, at = self._client.pace_of(queue.name)
-                until = max(at, queue.not_before, self._holdings.waits_until(queue.name))
-                views.append(HostView(queue.name, delay, until, queue.running, len(queue.items)))
-        return sorted(views, key=lambda view: (-view.until, view.host))
+        return self._holdings.views()
 
     # Living and ending.
 

@@ -102,6 +102,16 @@ class Status(NamedTuple):
         return sum(self.states.get(state, 0) for state in _QUEUED)
 
     @property
+    def is_fleet(self) -> bool:
+        """Whether several processes worked on it at the same time."""
+        seen = ""
+        for worker in self.workers:
+            if worker.began < seen:
+                return True
+            seen = max(seen, worker.seen)
+        return False
+
+    @property
     def is_running(self) -> bool:
         """Whether a process is working on it."""
         return self.ended == RUNNING

@@ -112,6 +112,7 @@ class Anchor(NamedTuple):
 def anchor_hash(previous: str, number: int, at: int, heads: str) -> str:
     """The hash of an anchor; its JSON is assembled here, with the keys in the order of RFC 8785.
 
+    >>> from manners.evidence.chain import GENESIS
     >>> anchor_hash(GENESIS, 1, 0, "{}")[:8]
     'db91e3d6'
     """

@@ -45,7 +45,7 @@ from manners.crawler.frontier.ways import (
     Ways,
     moved,
 )
-from manners.crawler.frontier.writing import Draft, Writing
+from manners.crawler.frontier.writing import Effects, Writing
 from manners.errors import StoreError
 from manners.store.database import Store
 
@@ -89,7 +89,7 @@ class Frontier:
         """The hosts that this worker may ask."""
         self.in_hand: dict[str, set[str]] = {}
         """The digests of URLs that are being fetched, by host."""
-        self._draft: Draft | None = None
+        self._draft: Effects | None = None
         with store.reading() as connection:
             queries = Queries(connection, crawl)
             if not queries.exists():
@@ -198,10 +198,10 @@ class Frontier:
         """The time, by the clock of the store."""
         return self.time.to_store(self._clock())
 
-    def _begin(self) -> Draft:
+    def _begin(self) -> Effects:
         """What the current transaction changes in memory."""
         if self._draft is None:
-            draft = self._draft = Draft(self)
+            draft = self._draft = Effects(self)
             self.store.when_written(lambda: self._apply(draft))
             self.store.when_lost(self._forget)
         return self._draft
@@ -209,7 +209,7 @@ class Frontier:
     def _forget(self) -> None:
         self._draft = None
 
-    def _apply(self, draft: Draft) -> None:
+    def _apply(self, draft: Effects) -> None:
         self._draft = None
         self.rooms, self.sequence = draft.rooms, draft.sequence
         self.owned = (self.owned | draft.owned) - draft.returned

@@ -1,7 +1,7 @@
 """Writing to the frontier: results, new URLs, better ways to known ones, and what that changes.
 
-All of it belongs to one transaction. What it changes in memory is in a draft, which counts when the
-transaction is durable.
+All of it belongs to one transaction. What it changes in memory is in its effects, which count when
+the transaction is durable.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _page_values, _retry_values = itemgetter(*PAGE_COLUMNS), itemgetter(*RETRY_COLUMNS)
 
 
-class Draft:
+class Effects:
     """What a transaction changes in memory, once it is durable."""
 
     def __init__(self, frontier: "Frontier") -> None:
@@ -37,7 +37,7 @@ class Draft:
 class Writing:
     """What one job writes: look at found URLs with `ways`, then `write`."""
 
-    def __init__(self, frontier: "Frontier", queries: Queries, ways: Ways, draft: Draft) -> None:
+    def __init__(self, frontier: "Frontier", queries: Queries, ways: Ways, draft: Effects) -> None:
         self._frontier, self._queries = frontier, queries
         self.ways, self.draft = ways, draft
         self._before = _numbers(draft.rooms)
