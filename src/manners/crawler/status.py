@@ -3,9 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
-
-from sqlalchemy import Connection
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from manners.crawler.frontier.crawls import check_version, find
 from manners.crawler.frontier.summary import (
@@ -16,6 +14,9 @@ from manners.crawler.frontier.summary import (
 )
 from manners.crawler.reasons import REDIRECT
 from manners.store.database import Store
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 RUNNING, KILLED = "running", "stopped unexpectedly"
 WAITING, SILENT = "waiting for a worker", "not heard of"
@@ -228,13 +229,13 @@ def _running_or_killed(store: Store, crawl: int) -> str:
     return KILLED if workers else WAITING
 
 
-def _now(connection: Connection) -> float:
+def _now(connection: "Connection") -> float:
     """The time, by the clock of a server."""
     query = "SELECT extract(epoch FROM clock_timestamp())::float8"
     return float(connection.exec_driver_sql(query).scalar_one())
 
 
-def _workers(store: Store, summary: CrawlSummary, connection: Connection) -> list[WorkerStatus]:
+def _workers(store: Store, summary: CrawlSummary, connection: "Connection") -> list[WorkerStatus]:
     """The workers of a crawl, and what each has done."""
     rows = summary.workers()
     counts: dict[int, Counter[str]] = {}
