@@ -256,7 +256,7 @@ def test_one_at_a_time_goes_on_with_a_crawl(place: str, monkeypatch: pytest.Monk
         first = ran.begin("/0")
         async with aclosing(aiter(first)) as pages:
             await anext(pages)
-            with pytest.raises(StoreError, match="crawl 1 has other settings: max_depth"):
+            with pytest.raises(StoreError, match="another process works on crawl 1"):
                 await Ran(ran.site, place).go(resume=True)
             left = [each async for each in pages]
         assert len(left) == 19
@@ -1295,7 +1295,7 @@ def test_the_same_in_postgresql(postgres: Postgres) -> None:
         async with aclosing(aiter(ran.begin(max_depth=3))) as pages:
             async for _ in pages:
                 await until(lambda: started)
-                with pytest.raises(StoreError, match="another process works on crawl 1"):
+                with pytest.raises(StoreError, match="crawl 1 has other settings: max_depth"):
                     await Ran(ran.site, place).go(resume=True)
                 break
         go.set()
