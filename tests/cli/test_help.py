@@ -71,7 +71,10 @@ def test_few_options_need_no_headings(run: Run) -> None:
         ),
         ("get --quiet https://a.example/", "No such option: --quiet. See manners get -h."),
         ("explain", "Missing argument 'URL'. See manners explain -h."),
-        ("evidence show one", "Invalid value for 'ID': 'one' is not a whole number."),
+        (
+            "evidence show one",
+            "ID: a record is a number, as in 17, or a strand and a place in it, as in 3/17",
+        ),
         ("crawl --delay soon https://a.example/", "'soon' is not a number."),
     ],
 )

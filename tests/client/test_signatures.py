@@ -12,7 +12,7 @@ FACES: tuple[tuple[type, type], ...] = (
     (manners.Client, manners.AsyncClient),
     (manners.RobotsCache, manners.AsyncRobotsCache),
 )
-SEAMS = {"fresh", "known", "log_use", "refresh", "wrap"}
+SEAMS = {"fence", "fresh", "is_asking", "known", "log_use", "penalise", "refresh", "wrap"}
 """How the client, the crawl and the blocking cache use async faces, in one loop; not for users."""
 
 
