@@ -17,6 +17,8 @@ class Ending:
         self.error: BaseException | None = None
         self.exceeded: BudgetExceeded | None = None
         """Why no page may be fetched now; a request under way may give a page back."""
+        self.is_cancelled = False
+        """Whether it ends at once, and what is under way is not waited for."""
         self._over = asyncio.Event()
 
     @property
@@ -36,7 +38,7 @@ class Ending:
 
     def cancel(self) -> None:
         """End now; what is under way is cancelled."""
-        self.reason = self.reason or INTERRUPTED
+        self.reason, self.is_cancelled = self.reason or INTERRUPTED, True
         self._over.set()
 
     def fail(self, error: BaseException) -> None:

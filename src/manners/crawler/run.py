@@ -193,6 +193,8 @@ class CrawlRun:
         await self._close_client()
         if isinstance(ending.error, StoreError):
             return
+        if ending.is_cancelled:
+            self._frontier.store.stop_waiting()
         reason = ending.reason if ending.error is None else f"failed: {ending.error}"
         is_final = ending.error is None and reason != INTERRUPTED
         await self._holdings.release_all()

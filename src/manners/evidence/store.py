@@ -243,9 +243,13 @@ class EvidenceStore(Store):
                     raise _WasMade
                 raise StrandClosed(self.place, f"strand {self._strand} was closed")
 
+    def stop_waiting(self) -> None:
+        """Wait no longer for a server that is away, from now on."""
+        self._is_closing.set()
+
     def close(self) -> None:
         """Write what is waiting, and close; a server that is away is not waited for."""
-        self._is_closing.set()
+        self.stop_waiting()
         super().close()
 
     def _link(self, connection: Connection, drafts: Sequence[Draft]) -> Sequence[int]:

@@ -135,6 +135,9 @@ class Store:
             with self._store_errors(is_commit=True):
                 connection.commit()
 
+    def stop_waiting(self) -> None:
+        """Wait no longer for a server that is away, from now on."""
+
     def limit_idle(self, seconds: float) -> None:
         """Have the server end a transaction in which nothing comes for so long."""
         if not self.is_sqlite:
