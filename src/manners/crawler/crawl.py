@@ -98,7 +98,7 @@ class Crawl:
         self._run: CrawlRun | None = None
         self._task: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._is_interrupted = False
+        self._is_interrupted = self._is_left = False
 
     # How far it is.
 
@@ -203,6 +203,7 @@ class Crawl:
 
     async def _leave(self) -> None:
         """End now, unless it has ended: the reader is gone."""
+        self._is_left = True
         if self._task is not None and not self._task.done():
             self._ending.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -226,14 +227,15 @@ class Crawl:
             try:
                 await self._work(store, plan, stack)
             except StrandClosed as error:
-                if self._ending.reason == INTERRUPTED and self._ending.error is None:
+                if self._is_interrupted or self._is_left:
+                    self._state.ended = INTERRUPTED
                     return
                 # It was not heard of for too long, and somebody closed it. What it had under way is
                 # another's now; it goes on as a new worker.
                 logs.warned(f"{error}: this worker was not heard of in time; it joins again")
                 plan = plan._replace(starts=[], is_resumed=False, is_work=True, number=self.number)
                 plan = plan._replace(listed=None)
-                self._ending = Ending()
+                self._ending, self._run = Ending(), None
                 self._results.forget()
                 await store.leave_closed_strand()
             except CrawlEnded as error:
