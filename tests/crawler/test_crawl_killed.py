@@ -33,7 +33,7 @@ from tests.sizes import seed, size
 
 SPEC = Spec(seed=4, hosts=10, pages=320, crawl_delay=0.5)
 IN_FLIGHT = 8
-SETTINGS = {"connections": IN_FLIGHT, "min_delay": 0.06, "max_delay": 0.07}
+SETTINGS = {"connections": IN_FLIGHT, "min_delay": 0.06, "max_delay": 0.07, "worker_lease": 2.0}
 
 Fates = dict[str, tuple[str, str, int | None]]
 
