@@ -72,9 +72,20 @@ LARGE = {
     "cli/commands/get.py:command": "its parameters are the options",
     "cli/commands/report.py:command": "its parameters are the options",
     "client/async_client.py:__init__": "its parameters are the client's",
+    "compat/ray.py:crawl": "its parameters and an example",
     "crawler/crawl.py:crawl": "its parameters and an example",
+    "crawler/fleet.py:join": "one transaction, step by step",
+    "crawler/frontier/frontier.py:Frontier": "what a worker knows of a crawl, besides its store",
+    "crawler/frontier/statements.py:_postgres_texts": "a table of statements",
+    "crawler/frontier/ways.py:KnownUrl": "a row of the store, and what is to change in it",
+    "crawler/holdings.py:Holdings": "each of its sets says where a host is on its way",
+    "crawler/opening.py:open_frontier": "opens everything that a worker needs, in order",
+    "crawler/run.py:CrawlRun": "knows everybody who takes part in a crawl",
+    "politeness/gate.py:Gate": "its lanes, and those who may hold a request back",
     "sitemaps/markup.py:Markup": "one automaton; its state is where it stands in the markup",
     "sitemaps/parser.py:SitemapParser": "one automaton; its state is what it has read so far",
+    "store/migrations/versions/0004_fleet.py:_fill": "a list of statements",
+    "store/migrations/versions/0004_fleet.py:_key_by_host": "a list of statements, in two dialects",
 }
 """What is larger, and why."""
 

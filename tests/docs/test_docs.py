@@ -229,14 +229,14 @@ def test_a_page_does_what_it_says(
     if not page.exists():
         pytest.skip(f"there is no {page.name}")
     monkeypatch.chdir(tmp_path)
-    text = page.read_text(encoding="utf-8")
-    if DATABASE in text:
+    text = with_free_ports(page.read_text(encoding="utf-8"))
+    if DATABASE in text:  # behind the ports: that of the server may look like one of the page
         postgres: Postgres = request.getfixturevalue("postgres")
         text = text.replace(DATABASE, postgres.database())
     with closing(Reader(page, monkeypatch)) as reader, shop() as opened:
         if page == README:
             monkeypatch.setenv("MANNERS_PROXY", opened.proxy)
-        for block in blocks(with_free_ports(text)):
+        for block in blocks(text):
             reader.follow(block)
 
 
