@@ -110,6 +110,7 @@ def test_workers_share_a_crawl(scene: Make) -> None:
         assert {"worker", "name", "began", "seen", "ended"} <= told[0].keys()
 
 
+@pytest.mark.soak(small="test_workers_share_a_crawl")
 def test_workers_come_to_what_one_process_comes_to(scene: Make, tmp_path: Path) -> None:
     """The same URLs with the same fates, down to the rule that blocks, as in a file."""
     query = "SELECT url, state, reason, rule, line, status, attempts, kind, hops FROM urls"
@@ -142,6 +143,7 @@ def test_one_command_starts_several_workers(scene: Make) -> None:
         assert member.last["ended"] == "finished"
 
 
+@pytest.mark.soak(small="test_workers_share_a_crawl")
 def test_one_command_with_several_workers_can_be_interrupted(scene: Make) -> None:
     """Ctrl-C finishes what is under way in all of them; a resume asks for nothing twice."""
     with scene(WIDE) as it:
@@ -158,6 +160,7 @@ def test_one_command_with_several_workers_can_be_interrupted(scene: Make) -> Non
         assert it.web.seen().requests == wanted
 
 
+@pytest.mark.soak(small="test_workers_share_a_crawl")
 def test_a_worker_that_joins_later_gets_hosts(scene: Make) -> None:
     """Though one that was there before could go on alone; so slowly that it is there in time."""
     with scene(WIDE, min_delay=4.0, max_delay=4.0) as it:
@@ -185,6 +188,7 @@ def test_a_worker_that_is_told_to_end_hands_everything_back(scene: Make) -> None
         assert it.web.seen().requests == wanted
 
 
+@pytest.mark.soak(small="test_workers_share_a_crawl")
 def test_a_crawl_goes_on_where_nobody_is_left(scene: Make) -> None:
     """All are told to end; whoever comes next finishes it, and nothing is asked for twice."""
     with scene(WIDE) as it:
@@ -202,6 +206,7 @@ def test_a_crawl_goes_on_where_nobody_is_left(scene: Make) -> None:
         assert it.web.seen().requests == wanted
 
 
+@pytest.mark.soak(small="test_workers_share_a_crawl")
 @pytest.mark.parametrize("how", ["work", "resume"])
 def test_a_crawl_can_be_resumed_when_all_were_killed(scene: Make, how: str) -> None:
     """By another worker, or by `manners crawl resume`; every delay is kept."""
@@ -263,6 +268,7 @@ def test_a_stopped_worker_that_goes_on_makes_no_request(scene: Make) -> None:
         it.judge()
 
 
+@pytest.mark.soak(small="test_workers_share_a_crawl")
 def test_a_stop_within_the_lease_changes_nothing(scene: Make) -> None:
     """Nobody closes it, nothing is asked for twice."""
     with scene(WIDE, worker_lease=120.0) as it:
@@ -278,6 +284,7 @@ def test_a_stop_within_the_lease_changes_nothing(scene: Make) -> None:
         assert it.web.seen().requests == wanted
 
 
+@pytest.mark.soak(small="test_a_stopped_worker_that_goes_on_makes_no_request")
 def test_a_killed_worker_is_closed_by_another(scene: Make) -> None:
     """Its hosts are asked by others, not before their delay, and its row says what happened."""
     with scene(WIDE) as it:
@@ -303,6 +310,7 @@ def server() -> Iterator[Postgres]:
         yield made
 
 
+@pytest.mark.soak(small="test_a_database_that_is_restarted_ends_nobody")
 def test_a_database_that_stands_still_stops_everybody_for_a_while(
     scene: Make, server: Postgres
 ) -> None:
@@ -335,6 +343,7 @@ def test_a_database_that_is_restarted_ends_nobody(scene: Make, server: Postgres)
         it.judge()
 
 
+@pytest.mark.soak(small="test_workers_share_a_crawl")
 def test_workers_that_find_the_same_urls_do_not_block_each_other(scene: Make) -> None:
     """Every page leads to all others, of all hosts, and nobody waits."""
     spec = WebSpec(hosts=16, pages=12, links=120)
@@ -372,6 +381,7 @@ def depths_of(site: FleetSite, limit: int) -> dict[str, int]:
     return depths
 
 
+@pytest.mark.soak(small="test_traps_are_counted_for_all_workers_together")
 def test_a_depth_limit_holds_for_all_workers(scene: Make) -> None:
     """The shortest way counts, whoever finds it: as in one process."""
     with scene(WIDE, **QUICK, max_depth=4) as it:
@@ -420,6 +430,7 @@ def test_room_is_that_of_all_workers_together(scene: Make) -> None:
         assert_well(not_added_up(it.crew.stored(), it.crew.status()), "does not add up")
 
 
+@pytest.mark.soak(small="test_traps_are_counted_for_all_workers_together")
 def test_what_is_set_for_a_host_holds_whoever_asks_it(scene: Make) -> None:
     """Its own delay, across workers that come and go."""
     slow = "127.16.0.2"
@@ -443,6 +454,7 @@ def test_a_budget_is_met_to_the_page(scene: Make) -> None:
         assert "page" in members[0].last["ended"]
 
 
+@pytest.mark.soak(small="test_workers_share_a_crawl")
 def test_a_host_is_asked_by_one_worker_only(scene: Make) -> None:
     """A crawl of one host: the others have nothing to do, and wait for the end."""
     with scene(WebSpec(hosts=1, pages=40)) as it:
@@ -500,6 +512,7 @@ def test_a_file_has_one_worker(scene: Make, tmp_path: Path) -> None:
         assert worker.last["ended"] == "finished"
 
 
+@pytest.mark.soak(small="test_workers_share_a_crawl")
 def test_workers_in_a_program_do_the_same(scene: Make) -> None:
     """`manners.crawl` with a number to work on is a worker; two of them share a crawl."""
     program = """
