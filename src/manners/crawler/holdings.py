@@ -190,6 +190,11 @@ class Holdings:
         if not self._unstored[host]:
             del self._unstored[host]
 
+    @property
+    def has_unstored(self) -> bool:
+        """Whether pages were fetched that are not stored."""
+        return bool(self._unstored)
+
     def rest(self, now: float) -> float | None:
         """Hand back hosts that have had nothing to do for a while; when to look again."""
         scheduler, resting = self.scheduler, self._resting

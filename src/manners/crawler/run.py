@@ -19,7 +19,7 @@ from manners.crawler.keeping import Keeper
 from manners.crawler.opening import CrawlPlan, CrawlState, Opened
 from manners.crawler.results import Results
 from manners.crawler.scheduler import Batch, Request, Scheduler
-from manners.crawler.tasks import TaskSet
+from manners.crawler.tasks import TaskSet, soonest
 from manners.crawler.worker import Add, NotFetched, Postponed, Worker
 from manners.errors import (
     BudgetExceeded,
@@ -220,12 +220,17 @@ class CrawlRun:
                 self._tasks.start(self._lease(batch))
             for request in start:
                 self._tasks.start(self._work(request))
-            at = _soonest(at, self._holdings.rest(now))
+            at = soonest(at, self._holdings.rest(now))
             if self._results.has_room:
-                at = _soonest(at, self._holdings.take_more(now))
-        if not self._scheduler.is_busy and not self._results.pending:
-            at = _soonest(at, self._end_when_idle(now))
+                at = soonest(at, self._holdings.take_more(now))
+        if not self._is_busy:
+            at = soonest(at, self._end_when_idle(now))
         self._tasks.call_later(None if at is None else min(at - now, _MAX_SLEEP), self.look)
+
+    @property
+    def _is_busy(self) -> bool:
+        """Whether something is under way, or fetched and not stored."""
+        return self._scheduler.is_busy or self._results.pending > 0 or self._holdings.has_unstored
 
     def _end_when_idle(self, now: float) -> float | None:
         """Nothing is under way: end, unless something may start later; when to look again."""
@@ -262,6 +267,8 @@ class CrawlRun:
         try:
             # Without pages to fetch here, others may have some.
             await self._holdings.release_all()
+            if self._is_busy:  # something was started meanwhile
+                return
             budget, now = self._state.budget, self._clock()
             await self._fleet.give_back(budget)
             limit = budget.exceeded(now)
@@ -441,8 +448,3 @@ class CrawlRun:
         if result.page_for_reader is not None:
             is_large = len(page.links) > MAX_LINKS or len(page.body) > MAX_BYTES
         self._scheduler.finished(request, answered=answered, is_large=is_large)
-
-
-def _soonest(*times: float | None) -> float | None:
-    """The first of some times; None are those that never come."""
-    return min((at for at in times if at is not None), default=None)

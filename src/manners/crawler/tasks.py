@@ -35,3 +35,8 @@ class TaskSet:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def soonest(*times: float | None) -> float | None:
+    """The first of some times; None are those that never come."""
+    return min((at for at in times if at is not None), default=None)

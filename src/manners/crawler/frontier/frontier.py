@@ -212,14 +212,15 @@ class Frontier:
     def _apply(self, draft: Effects) -> None:
         self._draft = None
         self.rooms, self.sequence = draft.rooms, draft.sequence
-        self.owned = (self.owned | draft.owned) - draft.returned
-        for name, digest in draft.taken:
-            self.in_hand.setdefault(name, set()).add(digest)
-        for name, digest in draft.let_go:
-            in_hand = self.in_hand.get(name, set())
+        self.owned = draft.owned
+        for (name, digest), is_taken in draft.in_hand:
+            in_hand = self.in_hand.setdefault(name, set())
+            if is_taken:
+                in_hand.add(digest)
+                continue
             in_hand.discard(digest)
             if not in_hand:
-                self.in_hand.pop(name, None)
+                del self.in_hand[name]
 
     def _take_hosts(
         self, connection: Connection, items: Sequence[tuple[int, float]]
@@ -268,8 +269,8 @@ class Frontier:
         for hosts in items:
             names = [host.name for host in hosts]
             keys = [(name, digest) for name in names for digest in self.in_hand.get(name, ())]
-            draft.returned.update(names)
-            draft.let_go += keys
+            draft.owned.difference_update(names)
+            draft.in_hand += [(key, False) for key in keys]
             numbers.append(len(keys))
         return numbers
 
@@ -299,7 +300,7 @@ class Frontier:
         for name, limit, asked in items:
             free = found[name][:limit]
             for digest, url in free:
-                draft.taken.append((name, digest))
+                draft.in_hand.append(((name, digest), True))
                 draft.rooms[url.kind].queue(name, -1)
             more_at: float | None = asked
             if name in later:
@@ -317,7 +318,7 @@ class Frontier:
             key, is_queued = place_of(url.url), state == "queued"
             at = self.time.to_store(until)
             queries.finish([((state, reason, "", 0, None, url.attempts, at, None), key)])
-            draft.let_go.append(key)
+            draft.in_hand.append((key, False))
             draft.rooms[url.kind].queue(url.host, is_queued)
             counts[url.kind, "queued"] -= 1
             counts[url.kind, state] += 1
@@ -353,7 +354,7 @@ class Frontier:
         shorter: list[Key] = []
         for item, key in zip(items, keys, strict=True):
             url, page, found = item.url, item.page, item.found
-            draft.let_go.append(key)
+            draft.in_hand.append((key, False))
             ways.count(url.kind, "leased", page.state)
             if page.state == "queued":
                 ways.hosts.add(url.host)

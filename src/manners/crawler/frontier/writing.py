@@ -28,10 +28,9 @@ class Effects:
     def __init__(self, frontier: "Frontier") -> None:
         self.rooms = {kind: room.copy() for kind, room in frontier.rooms.items()}
         self.sequence = frontier.sequence
-        self.taken: list[Key] = []
-        self.let_go: list[Key] = []
-        self.owned: set[str] = set()
-        self.returned: set[str] = set()
+        self.in_hand: list[tuple[Key, bool]] = []
+        """URLs that are fetched from now on, or are not any more, in this order."""
+        self.owned = set(frontier.owned)
 
 
 class Writing:
@@ -101,7 +100,7 @@ class Writing:
         queries.settle(sorted(settled, key=itemgetter(1)))
         queries.shorten(sorted(shortened, key=itemgetter(1)))
         # Hosts come first: only URLs of a host that is there can be dropped.
-        owned = (self._frontier.owned | draft.owned) - draft.returned
+        owned = draft.owned
         foreign = ways.hosts - owned
         added = queries.add_hosts(sorted(foreign), self._frontier.now()) if foreign else set()
         for room in draft.rooms.values():
