@@ -300,7 +300,8 @@ class Crew:
         closed = [
             Loss(worker.pid, worker.closed)
             for worker in stored.workers
-            if worker.closed is not None and worker.pid not in killed and is_lost(worker.ended)
+            # A process that was stopped, closed, and joined again may be killed later.
+            if worker.closed is not None and is_lost(worker.ended)
         ]
         return [Loss(pid, wall) for pid, wall in killed.items()] + closed
 
