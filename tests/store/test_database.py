@@ -1,5 +1,6 @@
 """Where a store may be, what is refused, and how an older one becomes a newer one."""
 
+import asyncio
 import json
 import os
 import shlex
@@ -9,11 +10,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 import sqlalchemy
 from alembic.autogenerate import compare_metadata
@@ -23,14 +26,14 @@ from alembic.script import ScriptDirectory
 
 from manners.cache.backends import open_backend
 from manners.crawler.frontier import tables as crawl_tables
-from manners.errors import MissingExtra, StoreAway, StoreConflict, StoreError
+from manners.errors import MissingExtra, StoreAway, StoreConflict, StoreError, StoreTimeout
 from manners.evidence import tables as evidence_tables
 from manners.evidence.chain import AnchorHead, Head
 from manners.evidence.store import EvidenceStore
 from manners.evidence.strands import add_strand
-from manners.store import database, schema
+from manners.store import database, schema, sqlite
 from manners.store.database import Store
-from manners.store.postgres import _session
+from manners.store.postgres import OneByOne, _session
 from tests.contracts.postgres import Postgres
 from tests.contracts.valkey import free_port
 from tests.evidence.drafts import drafts
@@ -494,6 +497,33 @@ def test_processes_make_one_store(places: Places) -> None:
     assert execute(place, "SELECT version_num FROM manners_version") == [(schema.VERSION,)]
 
 
+def test_a_new_file_that_another_process_locks_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite itself does not wait when a file is to get a write-ahead log."""
+    path, waits = tmp_path / "new.db", []
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+
+        def wait(seconds: float) -> None:
+            waits.append(seconds)
+            if len(waits) == 3:
+                other.execute("COMMIT")
+
+        monkeypatch.setattr(sqlite.time, "sleep", wait)
+        with EvidenceStore(path) as store:
+            assert store.head() == Head()
+    assert len(waits) == 3
+
+
+def test_a_new_file_that_stays_locked_is_a_timeout(tmp_path: Path) -> None:
+    path = tmp_path / "new.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreTimeout, match="another process has been writing"):
+            EvidenceStore(path, timeout=0.05)
+
+
 def test_threads_make_stores_side_by_side(places: Places) -> None:
     """Each gets its own tables, though Alembic works on one database at a time."""
     new = [places.new() for _ in range(6)]
@@ -565,6 +595,26 @@ def test_a_write_is_repeated_until_nobody_is_in_the_way(places: Places) -> None:
             *("try", "lost 1", "try", "lost 2", "try", "lost 3", "try", "written 4"),
         ]
         assert starts(store) == ["4"]
+
+
+def test_a_job_may_come_first_in_its_transaction(places: Places) -> None:
+    """The others come in the order in which they were asked for."""
+    with Store(places.new()) as store:
+        seen: list[str] = []
+
+        def job_of(name: str) -> database.Job:
+            def job(_: sqlalchemy.Connection, items: Sequence[None]) -> Sequence[None]:
+                seen.append(name)
+                return items
+
+            return job
+
+        async def main() -> None:
+            jobs = [job_of("a"), job_of("b"), database.first(job_of("c")), job_of("d")]
+            await asyncio.gather(*(store.write(job, None) for job in jobs))
+
+        asyncio.run(main())
+        assert seen == ["c", "a", "b", "d"]
 
 
 def starts(store: Store) -> list[str]:
@@ -663,11 +713,22 @@ def test_a_connection_that_the_server_ends_is_away(postgres: Postgres) -> None:
         assert store.write_blocking(job, False) is False
 
 
+def test_a_reader_is_told_that_the_server_ended_its_connection(postgres: Postgres) -> None:
+    """So that whoever can wait for the server does."""
+
+    def read(store: Store) -> None:
+        with store.reading() as connection:
+            connection.exec_driver_sql("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    with Store(postgres.database()) as store, pytest.raises(StoreAway):
+        read(store)
+
+
 @pytest.mark.parametrize("seconds", [600.0, 365 * 86_400.0])
 def test_any_limit_of_idle_time_is_taken_by_the_server(postgres: Postgres, seconds: float) -> None:
     """Also a year; and however short it is, it does not mean that there is none."""
     with Store(postgres.database()) as store:
-        store.limit_idle(seconds)
+        store.limit_transactions(seconds)
         with store.writing() as connection:
             query = "SELECT setting::int FROM pg_settings WHERE name = %s"
             name = ("idle_in_transaction_session_timeout",)
@@ -694,7 +755,7 @@ def test_a_transaction_that_stood_still_for_too_long_is_made_again(postgres: Pos
             process = int(connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one())
             tries.append(process)
             if len(tries) == 1:
-                store.limit_idle(600.0)  # for the next attempt
+                store.limit_transactions(600.0)  # for the next attempt
                 until = time.monotonic() + 60.0
                 while is_there(process):
                     assert time.monotonic() < until
@@ -705,3 +766,75 @@ def test_a_transaction_that_stood_still_for_too_long_is_made_again(postgres: Pos
         store.write_blocking(job, None)
         assert len(tries) == 2
         assert starts(store) == ["x"]
+
+
+def stands_still(
+    connection: sqlalchemy.Connection, cursor: Any, meanwhile: Callable[[], None]
+) -> None:
+    """Lock a row, and stop while the rows of a statement are being sent."""
+    connection.exec_driver_sql("UPDATE things SET number = 1 WHERE id = 0")
+
+    def rows() -> Iterator[tuple[int]]:
+        for number in range(1, 900):
+            yield (number,)
+            if number == 800:
+                meanwhile()
+
+    cursor.executemany("UPDATE things SET number = 1 WHERE id = %s", rows())
+
+
+def make_things(store: Store) -> None:
+    with store.writing() as connection:
+        connection.exec_driver_sql("CREATE TABLE things (id int PRIMARY KEY, number int)")
+        connection.exec_driver_sql("INSERT INTO things SELECT i, 0 FROM generate_series(0, 999) i")
+
+
+def test_who_stands_still_while_sending_keeps_nobody_waiting_for_ever(postgres: Postgres) -> None:
+    """To the server it is not idle: the whole transaction has a limit, and is made again."""
+    place = postgres.database()
+    with EvidenceStore(place, timeout=1.0) as store, Store(place, timeout=60.0) as other:
+        make_things(other)
+        with store.writing() as connection:
+            strand = add_strand(connection)
+        store.use_strand(strand, idle=0.1)
+        tries: list[None] = []
+
+        def wait() -> None:
+            if len(tries) == 1:
+                with other.writing() as connection:  # ends when the server has ended the first
+                    connection.exec_driver_sql("UPDATE things SET number = 2 WHERE id = 0")
+                store.limit_transactions(600.0)  # for the next attempt
+
+        def job(connection: sqlalchemy.Connection, items: Sequence[None]) -> Sequence[None]:
+            tries.append(None)
+            cursor: Any = connection.connection.cursor()
+            with suppress(psycopg.OperationalError):  # the next statement tells it as ours
+                stands_still(connection, cursor, wait)
+            connection.exec_driver_sql("SELECT 1")
+            return items
+
+        store.write_blocking(job, None)
+        assert len(tries) == 2
+        with other.reading() as connection:
+            query = "SELECT count(*) FROM things WHERE number = 1"
+            assert connection.exec_driver_sql(query).scalar_one() == 900
+
+
+def test_a_server_without_such_a_limit_gets_one_row_at_a_time(postgres: Postgres) -> None:
+    """So that whoever stands still is idle, for which every server has a limit."""
+    place = postgres.database()
+    states: list[str] = []
+    with Store(place) as store, Store(place) as other:
+        make_things(other)
+        with store.writing() as connection:
+            process = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+
+            def look() -> None:
+                query = "SELECT state FROM pg_stat_activity WHERE pid = %s"
+                with other.reading() as reader:
+                    states.append(reader.exec_driver_sql(query, (process,)).scalar_one())
+
+            driver: Any = connection.connection.driver_connection
+            with OneByOne(driver) as cursor:
+                stands_still(connection, cursor, look)
+    assert states == ["idle in transaction"]

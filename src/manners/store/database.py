@@ -11,18 +11,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from manners import _forks
-from manners._secrets import LIBPQ, is_libpq, without_secrets
 from manners._sqlite import OTHER_APPLICATION
 from manners._text import printable
-from manners.errors import MissingExtra, StoreConflict, StoreError, StoreTimeout
+from manners.errors import MissingExtra, StoreAway, StoreConflict, StoreError, StoreTimeout
 
 try:
     import sqlalchemy
     from sqlalchemy import Connection, Engine, inspect
-    from sqlalchemy.engine import make_url
 except ModuleNotFoundError as error:
     if error.name != "sqlalchemy":
         raise
@@ -31,10 +29,14 @@ except ModuleNotFoundError as error:
 from manners.store import failures, locks, schema, sqlite
 from manners.store.failures import NoAnswer
 from manners.store.locks import InUse, Release
+from manners.store.places import check_access, parse_place
 from manners.store.writer import Writer
 
 TIMEOUT = 30.0
 """Seconds to wait for an answer of a server, or for another process that writes to the file."""
+_T = TypeVar("_T")
+PATIENCE, AGAIN = 900.0, 0.5
+"""Seconds for which a server that is away is waited for, and between two attempts to reach it."""
 _ATTEMPTS = 20
 """Attempts to write what other processes get in the way of."""
 _PAUSE = 0.02
@@ -45,6 +47,12 @@ _upgrading = threading.Lock()
 
 Job = Callable[[Connection, Sequence[Any]], Sequence[Any]]
 """Writes items of one kind in the current transaction, and returns an answer for each."""
+
+
+def first(job: Job) -> Job:
+    """Have a job called before the others of its transaction: it locks what many wait for."""
+    job.is_first = True  # type: ignore[attr-defined]
+    return job
 
 
 class Store:
@@ -67,13 +75,13 @@ class Store:
         readonly: bool = False,
         timeout: float = TIMEOUT,
     ) -> None:
-        self.place, url = _parse_place(place)
+        self.place, url = parse_place(place)
         """Where it is, as it may be shown."""
         self.timeout = timeout
         self._given = str(place)
         create = create and not readonly
         if url.get_backend_name() == "sqlite":
-            _check_access(Path(self.place))
+            check_access(Path(self.place))
             if Path(self.place).is_dir():
                 raise StoreError(self.place, "it is a folder, and a file is needed")
             if not create and not Path(self.place).is_file():
@@ -98,6 +106,8 @@ class Store:
         """Those of the last transaction that was to be committed."""
         self._effects: list[Callable[[], None]] = []
         self._when_lost: list[Callable[[], None]] = []
+        self.is_closing = threading.Event()
+        """Set when a server that is away is not waited for any more."""
         self._writer: Writer[tuple[Job, Any]] = Writer(self._write, self.place, timeout)
 
     @property
@@ -117,12 +127,16 @@ class Store:
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
                 # A reader may be slow: nobody waits for it.
                 connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout TO 0")
+                if (self.engine.dialect.server_version_info or (0,)) >= (17,):
+                    connection.exec_driver_sql("SET LOCAL transaction_timeout TO 0")
             try:
                 yield connection
             except sqlalchemy.exc.SQLAlchemyError:
-                sqlite.check_unchanged(connection, self.place)
+                if self.is_sqlite:  # a server may have ended the connection, which is told as it is
+                    sqlite.check_unchanged(connection, self.place)
                 raise
-            sqlite.check_unchanged(connection, self.place)
+            if self.is_sqlite:
+                sqlite.check_unchanged(connection, self.place)
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -135,13 +149,33 @@ class Store:
             with self._store_errors(is_commit=True):
                 connection.commit()
 
+    def when_back(
+        self, read: Callable[[], _T], is_stopped: Callable[[], bool] = lambda: False
+    ) -> _T:
+        """What a function reads; from a server that is away, when it is there again.
+
+        `is_stopped` is whether to wait no longer: then the error is raised.
+        """
+        gives_up_at = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return read()
+            except (StoreAway, StoreTimeout):
+                if time.monotonic() > gives_up_at or is_stopped() or self.is_closing.wait(AGAIN):
+                    raise
+
     def stop_waiting(self) -> None:
         """Wait no longer for a server that is away, from now on."""
+        self.is_closing.set()
 
-    def limit_idle(self, seconds: float) -> None:
-        """Have the server end a transaction in which nothing comes for so long."""
+    def limit_transactions(self, idle: float, transaction: float | None = None) -> None:
+        """Have the server end a transaction in which nothing comes for `idle` seconds.
+
+        And one that takes longer than `transaction`: a process that stood still while it was sending
+        does not count as idle.
+        """
         if not self.is_sqlite:
-            self.engine.idle_seconds = seconds  # type: ignore[attr-defined]  # see `postgres`
+            self.engine.limits = idle, transaction  # type: ignore[attr-defined]  # see `postgres`
             self.engine.dispose()
 
     async def write(self, job: Job, item: Any) -> Any:
@@ -182,7 +216,9 @@ class Store:
         answers: list[Any] = [None] * len(batch)
         with self.writing() as connection:
             self._begin(connection)
-            for job, of_job in positions.items():
+            # In the order in which they came, but for those that are to be first.
+            for job in sorted(positions, key=lambda job: not getattr(job, "is_first", False)):
+                of_job = positions[job]
                 found = job(connection, [batch[position][1] for position in of_job])
                 for position, answer in zip(of_job, found, strict=True):
                     answers[position] = answer
@@ -301,44 +337,6 @@ class Store:
 # Opening.
 
 
-def _check_access(path: Path) -> None:
-    """Raise PermissionError for a file in a folder that may not be entered.
-
-    Since Python 3.14, `is_file` and its like say no in this case, as if there were no file.
-    """
-    try:
-        path.stat()
-    except PermissionError:
-        raise
-    except (OSError, ValueError):
-        pass
-
-
-def _parse_place(place: str | Path) -> tuple[str, sqlalchemy.URL]:
-    """A place as it may be shown, and its URL."""
-    text = str(place)
-    if isinstance(place, str) and is_libpq(text):
-        raise StoreError(without_secrets(text), LIBPQ)
-    try:
-        # A path is not a URL: "?" and "%" in it have no special meaning.
-        url = make_url(text) if "://" in text else sqlalchemy.URL.create("sqlite", database=text)
-    except (sqlalchemy.exc.ArgumentError, ValueError):
-        raise StoreError("…", "not a path, and not the URL of a database") from None
-    if "@" in (url.host or ""):
-        raise StoreError("…", "an @ in a password is written as %40")
-    shown = without_secrets(text)
-    match url.get_backend_name():
-        case "sqlite":
-            if url.host or url.query:
-                raise StoreError(shown, "a file has no host and no options: sqlite:///path")
-            if not url.database or url.database == ":memory:":
-                raise StoreError(shown, "a store needs a file: memory proves nothing")
-            return url.database, url.set(drivername="sqlite")
-        case "postgresql":
-            return shown, url.set(drivername="postgresql+psycopg")
-    raise StoreError(shown, "not a store: a path, sqlite:///… or postgresql://… is needed")
-
-
 def _create_engine(url: sqlalchemy.URL, readonly: bool, timeout: float) -> Engine:
     if url.get_backend_name() == "sqlite":
         return sqlite.create_engine(url, readonly, timeout)
@@ -388,13 +386,13 @@ def _upgrade(engine: Engine, place: str, create: bool, readonly: bool, timeout: 
             " (server_timeout); try again",
         )
     try:
-        _migrate(engine, place)
+        _migrate(engine, place, timeout)
     finally:
         _upgrading.release()
     return schema.VERSION
 
 
-def _migrate(engine: Engine, place: str) -> None:
+def _migrate(engine: Engine, place: str, timeout: float) -> None:
     from alembic import command  # takes half a second to import, and is seldom needed
     from alembic.config import Config
     from alembic.util import CommandError
@@ -403,7 +401,7 @@ def _migrate(engine: Engine, place: str) -> None:
     config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
     with _connect(engine) as connection:
         if engine.dialect.name == "sqlite":
-            connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+            sqlite.use_wal(connection, timeout)
             connection.exec_driver_sql("BEGIN IMMEDIATE")
         else:  # one process at a time
             connection.exec_driver_sql("SELECT pg_advisory_xact_lock(6_385_201_147)")

@@ -12,7 +12,7 @@ from manners.errors import StoreAway, StoreConflict, StoreError, StoreTimeout
 _CONFLICTS = ("40001", "40P01")
 """Errors of PostgreSQL that end a transaction which may be repeated as it is: another one changed
 the same rows, or each waited for the other."""
-_AWAY = ("08", "25P03", "57P01", "57P02", "57P03", "53300")
+_AWAY = ("08", "25P03", "25P04", "57P01", "57P02", "57P03", "53300")
 """Errors of PostgreSQL, or how they begin: the connection is lost, or was ended because one side
 stood still in a transaction; the server stops or starts, or has no room for another connection."""
 

@@ -18,6 +18,8 @@ from manners.store.failures import NoAnswer
 
 _T = TypeVar("_T")
 _connecting = threading.local()
+_LIMITS_TRANSACTIONS = 170_000
+"""The first version of PostgreSQL that has a limit for whole transactions."""
 
 
 def create_engine(url: sqlalchemy.URL, timeout: float) -> Engine:
@@ -38,11 +40,31 @@ def create_engine(url: sqlalchemy.URL, timeout: float) -> Engine:
 
     @event.listens_for(engine, "connect")
     def _(connection: Any, _: object) -> None:
+        idle, transaction = getattr(engine, "limits", (None, None))
         connection.autocommit = True
-        connection.execute(_session(timeout, getattr(engine, "idle_seconds", None)))
+        connection.execute(_session(timeout, idle))
+        if transaction is not None and connection.info.server_version >= _LIMITS_TRANSACTIONS:
+            connection.execute(f"SET transaction_timeout TO {_milliseconds(transaction)}")
+        elif transaction is not None:
+            connection.cursor_factory = OneByOne
         connection.autocommit, connection.is_ready = False, True
 
     return engine
+
+
+class OneByOne(psycopg.Cursor[Any]):
+    """A cursor that waits for the answer to each row, and so is idle between two of them.
+
+    psycopg sends the rows of one statement without a pause. The server waits for the rest of them
+    for ever, with all locks, if this process stands still meanwhile, and before PostgreSQL 17 no
+    limit of a session ends that.
+    """
+
+    def executemany(self, query: Any, params_seq: Any, *, returning: Any = False) -> None:
+        """Execute a statement for each row."""
+        del returning  # nobody asks for rows
+        for params in params_seq:
+            self.execute(query, params)
 
 
 class LimitedConnection(psycopg.Connection[Any]):

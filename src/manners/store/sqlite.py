@@ -2,6 +2,7 @@
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,9 @@ from sqlalchemy import Connection, Engine, event
 
 from manners._text import to_text
 from manners.errors import StoreError
+
+_PAUSE = 0.01
+"""Seconds between two attempts to do what another process is in the way of."""
 
 
 def create_engine(url: sqlalchemy.URL, readonly: bool, timeout: float) -> Engine:
@@ -31,6 +35,26 @@ def create_engine(url: sqlalchemy.URL, readonly: bool, timeout: float) -> Engine
         connection.execute("PRAGMA synchronous = FULL")
 
     return engine
+
+
+def use_wal(connection: Connection, timeout: float) -> None:
+    """Have a file use a write-ahead log: its readers and its writer do not block each other.
+
+    SQLite's own timeout does not cover this: it reads the header of the file before it writes it,
+    and a reader that would wait for another one's lock could wait for ever. So of several processes
+    that open a new file at once, all but one are told at once that it is locked.
+    """
+    gives_up_at = time.monotonic() + timeout
+    while True:
+        try:
+            connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+        except sqlalchemy.exc.OperationalError as error:
+            code = getattr(error.orig, "sqlite_errorcode", 0)
+            if code & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > gives_up_at:
+                raise
+            time.sleep(_PAUSE)
+        else:
+            return
 
 
 def is_writable(path: str | Path) -> bool:
