@@ -8,11 +8,13 @@ queued, with pages below them that nobody has found yet. Rows of `urls`, `hosts`
 with each other; what `pages` and the evidence would have of those that are done is left out.
 
 Pages a second are counted from the first request to the last. Processor time is that of all
-workers, less that of starting: so much as a worker needs that finds the crawl ended. That of the
-database is the time of all its processes, vacuum and checkpoints included. Round trips are counted
-by a proxy between one worker and the database, in a turn of its own: whenever a client speaks after
-the server has spoken, on any connection. Transactions are those of `pg_stat_database`. Workers, web
-and database share the machine: with more workers than cores, only processor time can be compared.
+workers, less that of starting and of the summary at the end: so much as a worker needs that finds
+the crawl ended. That of the database is the time of all its processes, vacuum and checkpoints
+included, less the same; what one worker costs it at its start and end is told by itself. Round
+trips are counted by a proxy between one worker and the database, in a turn of its own: whenever a
+client speaks after the server has spoken, on any connection. Transactions are those of
+`pg_stat_database`. Workers, web and database share the machine: with more workers than cores, only
+processor time can be compared.
 
     python -m benchmarks.fleet                          3,000 pages; 0, 100,000 and 1 million URLs
     python -m benchmarks.fleet --quick                  500 pages; 0 and 20,000 URLs
@@ -79,10 +81,12 @@ class Measure(NamedTuple):
     used: float
     """Seconds of processor time of the workers, starting aside."""
     database: float
-    """Seconds of processor time of the database."""
+    """Seconds of processor time of the database, starting aside."""
     transactions: int
     peak: int
     """Bytes of memory of the largest worker, at most."""
+    asking: float = 0.0
+    """Seconds of processor time of the database for the start and the end of one worker."""
 
 
 # The table.
@@ -253,13 +257,16 @@ def turn(place: str, web: Web, workers: int, pages: int) -> Measure:
     peak = work(place, workers)
     spent = used_by_children() - children
     database, transactions = used_by_database(place) - used, committed(place) - before
+    used = used_by_database(place)
     work(place, 1)  # it finds the crawl ended
     starting = used_by_children() - children - spent
+    asking = used_by_database(place) - used
     asks = [ask for ask in web.seen().asks[requests:] if ask.path != "/robots.txt"]
     if len(asks) != pages or len({(ask.host, ask.path) for ask in asks}) != pages:
         raise SystemExit(f"{len(asks):,} pages were asked for, not {pages:,} once each")
     seconds = asks[-1].at - asks[0].at
-    return Measure(pages, seconds, spent - workers * starting, database, transactions, peak)
+    own, its = spent - workers * starting, database - workers * asking
+    return Measure(pages, seconds, own, its, transactions, peak, asking)
 
 
 def compare(server: Postgres, sizes: list[int], workers: list[int], pages: int) -> dict[str, float]:
@@ -281,7 +288,8 @@ def compare(server: Postgres, sizes: list[int], workers: list[int], pages: int) 
             else:
                 print("\nan empty table:")
             print(f"{'workers':<10}{'pages a second':>16}{'processor ms a page':>22}", end="")
-            print(f"{'of the database':>18}{'transactions a page':>22}{'MB at most':>12}")
+            print(f"{'of the database':>18}{'transactions a page':>22}{'MB at most':>12}", end="")
+            print(f"{'s for a worker':>16}")
             costs[urls] = {}
             for number in workers:
                 with copy_of(server, template) as place:
@@ -293,11 +301,12 @@ def compare(server: Postgres, sizes: list[int], workers: list[int], pages: int) 
                     "database ms a page": found.database / pages * 1e3,
                     "transactions a page": found.transactions / pages,
                     "MB at most": found.peak / 1e6,
+                    "database s a worker": found.asking,
                 }
                 figures |= {f"{urls} URLs, {number} workers, {k}": v for k, v in row.items()}
-                rate, own, its, transactions, peak = row.values()
+                rate, own, its, transactions, peak, asking = row.values()
                 print(f"{number:<10}{rate:>16,.0f}{own:>22.2f}{its:>18.2f}", end="")
-                print(f"{transactions:>22.2f}{peak:>12.0f}", flush=True)
+                print(f"{transactions:>22.2f}{peak:>12.0f}{asking:>16.2f}", flush=True)
             with copy_of(server, template) as place:
                 trips = round_trips(place, web, pages)
             figures[f"{urls} URLs, round trips a page"] = trips

@@ -15,6 +15,7 @@ drop-ins raise `Disallowed`, to stop a request of the library they stand in for.
     ├── HostDeferred                          no request to a host for a while
     ├── Disallowed                            a drop-in was about to send a disallowed request
     ├── BudgetExceeded                        the limit of pages or minutes is reached
+    ├── BulkError                             data for a bulk run that cannot be used
     ├── ClientClosed                          the client was closed before the request was sent
     ├── Broken                                the connection failed while a body was read
     └── SlotLost                              the slot of a stream could not be renewed

@@ -30,6 +30,7 @@ from manners.cli import main
 from manners.cli.saving import file_of
 from manners.cli.watching import Watch
 from manners.crawler.crawl import Crawl
+from manners.crawler.fleet_values import LeaseWait
 from manners.evidence.store import EvidenceStore
 from manners.identity import default_user_agent
 from manners.settings import Settings
@@ -601,6 +602,35 @@ def test_the_same_in_postgresql(run: Run, site: Site, postgres: Postgres) -> Non
     ran = run("status", "--store", place)
     assert "  fetched          4  200: 3, 410: 1, and 1 redirect" in ran.lines
     assert main(["evidence", "verify", "--store", place]) == 0
+
+
+def test_a_resume_says_that_it_waits_for_a_lease(
+    run: Run, site: Site, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a worker that was killed: once, on standard error; and how long it takes at most."""
+    monkeypatch.setenv("MANNERS_WORKER_LEASE", "1")
+    place = postgres.database()
+    assert run("--store", place, "--max-pages", "2", site.url(SHOP)).code == 0
+    execute(
+        place,
+        "UPDATE workers SET ended = NULL, seen = seen - 60,"
+        " until = extract(epoch FROM clock_timestamp()) + 2",
+        "UPDATE crawls SET ended = NULL",
+    )
+    ran = run("resume", "--store", place, "--max-pages", "50", "--json")
+    assert ran.code == 0
+    assert ran.objects[-1]["crawl"]["ended"] == "finished"
+    (line,) = (line for line in ran.err.splitlines() if "waiting" in line)
+    told = r"manners: warning: waiting for worker 1 \(.+:\d+\), not heard of: its hosts are free"
+    assert re.fullmatch(rf"{told} in [\d.]+ s at the latest", line)
+
+
+def test_the_live_view_says_that_a_lease_is_waited_for() -> None:
+    """In the line of the pages, with the time that is left."""
+    crawl = Crawl(["http://127.0.5.1/"], Settings())
+    crawl._state.wait(LeaseWait(("worker 1 (db:7)",), time.time() + 1e6), time.time())
+    pages, _ = Watch(crawl).lines()
+    assert "0 left; waiting for worker 1 (db:7), not heard of: its hosts are free in 11 d" in pages
 
 
 # How it stands.

@@ -305,6 +305,7 @@ def test_the_progress_says_what_is_waited_for() -> None:
     assert progress_line(busy, 100.0) == "6 of 10 done, 1 blocked; 2 under way"
     assert "Ctrl-C again aborts" in progress_line(view._replace(is_stopping=True), 100.0)
     assert progress_line(view._replace(hosts=[]), 100.0) == ""
+    assert progress_line(view._replace(hosts=[], waiting="waiting for x"), 100.0) == "waiting for x"
 
 
 def test_a_crawl_says_what_to_give_again(site: Site, capsys: pytest.CaptureFixture[str]) -> None:

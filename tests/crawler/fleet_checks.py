@@ -129,7 +129,9 @@ def without_record(
 ) -> list[str]:
     """Requests that came before a record of theirs was durable, in a strand of their process.
 
-    A record is good for one request: the third of a process for a URL needs three.
+    A record is good for one request: the third of a process for a URL needs three. What counts is
+    when the server read a request: when it came is told by ticks, and those of a machine that stood
+    still are late.
     """
     strands: dict[int, set[int]] = defaultdict(set)
     for worker in workers:
@@ -147,8 +149,8 @@ def without_record(
             )
             of_process = [ask for ask in asks if ask.pid == pid]
             for number, ask in enumerate(of_process):
-                if number >= len(own) or own[number] > ask.wall + TICK:
-                    late = f"{own[number] - ask.wall:+.3f} s" if number < len(own) else "none"
+                if number >= len(own) or own[number] > ask.read + TICK:
+                    late = f"{own[number] - ask.read:+.3f} s" if number < len(own) else "none"
                     others = [each for each in by_url[url] if each.strand not in strands[pid]]
                     complaints.append(
                         f"{url}: no record before the request (of the process: {late};"

@@ -204,6 +204,8 @@ class Ask(NamedTuple):
     """The process that asked; 0 where it did not say so."""
     peer: int
     """The port that it came from: one for each connection."""
+    read: float
+    """When the server read it, by the clock on the wall."""
 
     def __str__(self) -> str:
         clock = time.strftime("%H:%M:%S", time.gmtime(self.wall))
@@ -292,12 +294,26 @@ class Web:
 
 
 def _read(line: str) -> Ask:
-    at, wall, host, path, left, status, peer, port = line.split("\t")
-    who = pid_of(peer)
-    return Ask(float(at), float(wall), host, path, float(left), int(status), who, int(port))
+    at, wall, host, path, left, status, peer, port, read = line.split("\t")
+    who, code = pid_of(peer), int(status)
+    return Ask(float(at), float(wall), host, path, float(left), code, who, int(port), float(read))
 
 
 # The side of the server.
+
+
+def wall_offset() -> float:
+    """Seconds that the clock on the wall is ahead of the monotonic one.
+
+    A busy machine may stop the process between two looks, so that they are not of one moment.
+    """
+    looks = []
+    for _ in range(10):
+        before, wall, after = time.monotonic(), time.time(), time.monotonic()
+        looks.append((after - before, wall - before))
+        if after - before < 0.001:
+            break
+    return min(looks)[1]
 
 
 class _Talk(asyncio.Protocol):
@@ -305,7 +321,7 @@ class _Talk(asyncio.Protocol):
 
     def __init__(self, site: FleetSite, log: int) -> None:
         self._site, self._log, self._begun = site, log, b""
-        self._asked: tuple[float, float, str] | None = None
+        self._asked: tuple[float, float, str, float] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -327,7 +343,7 @@ class _Talk(asyncio.Protocol):
         self._begun = rest
         at = arrived(self._transport.get_extra_info("socket"))
         path = head[: head.index(b"\r\n")].split(b" ")[1].decode("ascii")
-        self._asked = at, at + time.time() - time.monotonic(), path
+        self._asked = at, at + wall_offset(), path, time.time()
         if seconds := self._site.spec.answer_seconds:
             self._timer = asyncio.get_running_loop().call_later(seconds, self._reply)
         else:
@@ -344,10 +360,10 @@ class _Talk(asyncio.Protocol):
 
     def _note(self, status: int) -> None:
         if self._asked is not None:
-            at, wall, path = self._asked
+            at, wall, path, read = self._asked
             self._asked = None
             line = f"{at:.6f}\t{wall:.6f}\t{self._address}\t{path}\t{time.monotonic():.6f}"
-            line += f"\t{status}\t{self._peer[0]}\t{self._peer[1]}\n"
+            line += f"\t{status}\t{self._peer[0]}\t{self._peer[1]}\t{read:.6f}\n"
             os.write(self._log, line.encode())
 
 

@@ -20,12 +20,14 @@ import pytest
 from manners._portal import portal
 from manners.crawler import keeping, results
 from manners.crawler.crawl import Crawl, crawl
+from manners.crawler.fleet import Fleet
 from manners.crawler.fleet_values import FINISHED, INTERRUPTED
 from manners.crawler.frontier import crawls
 from manners.crawler.page import CrawledPage
 from manners.errors import InvalidURL, StoreError
 from manners.evidence import store as evidence_store
 from manners.evidence.store import EvidenceStore
+from manners.politeness.budget import Budget
 from tests.client.asking import OPEN, in_turn, rules, settings, silence, slow, to, until
 from tests.contracts.postgres import Postgres
 from tests.crawler.ran import (
@@ -1310,6 +1312,42 @@ def test_the_same_in_postgresql(postgres: Postgres) -> None:
     visiting(work, lambda url: {**SHOP(url), "/b": held(started, go)}, place)
 
 
+def test_pages_are_not_granted_while_others_are_given_back(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a worker may spend, and what the store says that it may, stays the same number."""
+    under_way: list[str] = []
+    overlaps: list[tuple[str, ...]] = []
+    asked: Counter[str] = Counter()
+
+    def watched(name: str) -> None:
+        verb = getattr(Fleet, name)
+
+        async def slowly(fleet: Fleet, budget: Budget) -> None:
+            under_way.append(name)
+            asked[name] += 1
+            if len(under_way) > 1:
+                overlaps.append(tuple(under_way))
+            try:
+                await asyncio.sleep(0.05)  # time in which the other might be started
+                await verb(fleet, budget)
+                await asyncio.sleep(0.05)
+            finally:
+                under_way.remove(name)
+
+        monkeypatch.setattr(Fleet, name, slowly)
+
+    async def work(ran: Ran) -> None:
+        await ran.go(max_pages=9)
+        assert sum(state == "done" for state, _ in ran.states.values()) == 9
+
+    watched("grant")
+    watched("give_back")
+    visiting(work, lambda _: fan(20), postgres.database())
+    assert min(asked["grant"], asked["give_back"]) > 0, "nothing was looked at"
+    assert overlaps == []
+
+
 # keep.
 
 
@@ -1498,7 +1536,7 @@ def test_a_server_that_is_away_for_a_while_is_waited_for() -> None:
 
 def test_a_server_that_stays_away_ends_the_crawl(monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed in the middle: an error in the end, and when it is back the crawl goes on."""
-    monkeypatch.setattr(evidence_store, "_PATIENCE", 1.0)
+    monkeypatch.setattr(evidence_store, "PATIENCE", 1.0)
 
     async def work(ran: Ran) -> None:
         async def read() -> None:

@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,10 @@ from typing import Any
 import psycopg
 import pytest
 
+from manners.crawler.frontier import crawls
+from manners.crawler.frontier.frontier import Frontier
+from manners.errors import StoreAway
+from manners.evidence.store import EvidenceStore
 from tests.contracts.postgres import Postgres
 from tests.crawler.fleet_checks import assert_well, not_added_up, several_at_a_host
 from tests.crawler.fleet_crew import LEASE, PATIENCE, Crew, Member, judge
@@ -341,6 +346,33 @@ def test_a_database_that_is_restarted_ends_nobody(scene: Make, server: Postgres)
         server.start()
         it.crew.finish()
         it.judge()
+
+
+def test_a_number_is_read_when_the_database_is_back(server: Postgres) -> None:
+    """The last thing that a worker does is to read what all have done."""
+    with EvidenceStore(server.database()) as store:
+        frontier = Frontier(store, crawls.begin(store, ["https://example.com/"], now=1.0))
+        server.kill()
+        with ThreadPoolExecutor(1) as thread:
+            read = thread.submit(frontier.seconds)
+            server.start()
+            assert read.result(PATIENCE) == 0.0
+        assert frontier.counted() == Counter()
+
+
+def test_whoever_is_stopped_waits_no_longer_for_the_database(server: Postgres) -> None:
+    """Then the error is raised that there was."""
+    with EvidenceStore(server.database()) as store:
+        frontier = Frontier(store, crawls.begin(store, ["https://example.com/"], now=1.0))
+        server.kill()
+        try:
+            with pytest.raises(StoreAway):
+                store.when_back(frontier.store.reading().__enter__, lambda: True)
+            store.stop_waiting()
+            with pytest.raises(StoreAway):
+                frontier.seconds()
+        finally:
+            server.start()
 
 
 @pytest.mark.soak(small="test_workers_share_a_crawl")

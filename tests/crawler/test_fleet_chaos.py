@@ -64,7 +64,7 @@ class Trouble:
                 break
             self._note(event)
             if event in self._restarts:
-                self._restarts[event]()
+                self._restart(event)
             else:
                 self._happen(event)
         while any(member.stopped for member in self._crew.members):
@@ -108,6 +108,11 @@ class Trouble:
                 self._stop(member, LEASE * self._draw.uniform(0.1, 1.2))
         if event != "pause":
             self._crew.add()
+
+    def _restart(self, event: str) -> None:
+        for member in self._crew.running if event == "database" else ():
+            member.may_fail = not self._crew.has_joined(member)
+        self._restarts[event]()
 
     def _stop(self, member: Member, seconds: float) -> None:
         self._pauses[member.pid] = time.monotonic() + seconds

@@ -28,7 +28,7 @@ WORKERS = [
 def ask(
     at: float, path: str = "/a", pid: int = ONE, host: str = HOST, seconds: float = 0.01
 ) -> Ask:
-    return Ask(at, at + WALL, host, path, at + seconds, 200, pid, 4000)
+    return Ask(at, at + WALL, host, path, at + seconds, 200, pid, 4000, at + WALL)
 
 
 def seen(*asks: Ask) -> Seen:

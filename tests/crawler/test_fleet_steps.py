@@ -1,5 +1,6 @@
 """The steps of a fleet in one process: joining, closing, the budget of all, and the end."""
 
+import asyncio
 import math
 import random
 import time
@@ -7,11 +8,18 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
+import psycopg
 import pytest
 
 from manners.crawler import fleet as fleets
 from manners.crawler.fleet import Fleet
-from manners.crawler.fleet_values import FINISHED, INTERRUPTED, CrawlEnded, SettingsClash
+from manners.crawler.fleet_values import (
+    FINISHED,
+    INTERRUPTED,
+    CrawlEnded,
+    LeaseWait,
+    SettingsClash,
+)
 from manners.crawler.frontier import crawls, tables
 from manners.crawler.frontier.queries import NOBODY, Queries
 from manners.crawler.frontier.values import FoundUrl, LeasedUrl, ReturnedHost
@@ -334,6 +342,58 @@ def test_a_worker_in_the_middle_of_a_transaction_is_closed_afterwards(shared: st
         assert worker_rows(other.store)[late.number].ended is not None
 
 
+def test_a_transaction_that_does_not_end_is_ended(shared: str) -> None:
+    """One that was stopped in the middle of a batch would keep its locks for ever."""
+    with Members(shared) as members:
+        late, other = members.join(2)
+        expire(late)
+        with psycopg.connect(shared) as stopped:
+            stopped.execute(
+                "UPDATE evidence_head SET batch = 1 WHERE one = %s", [late.store.strand]
+            )
+            other.run(lambda: closing(other))
+            stopped.execute("SELECT 1")  # it may take a while
+            silence(late, 2 * LEASE + 60.0)
+            other.run(lambda: closing(other))
+            assert worker_rows(other.store)[late.number].ended is None
+            with pytest.raises(psycopg.OperationalError):
+                stopped.execute("SELECT 1")
+        other.run(lambda: closing(other))
+        assert worker_rows(other.store)[late.number].ended is not None
+
+
+def test_the_crawl_is_locked_before_anything_else(
+    shared: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one transaction with a beat, too: else two workers would wait for each other."""
+    with Members(shared) as members:
+        member = members.one()
+        seen: list[str] = []
+        lock, beat = member.fleet._lock_crawl, member.fleet._beat
+
+        def noting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+            def call(*arguments: Any) -> Any:
+                seen.append(name)
+                return function(*arguments)
+
+            return call
+
+        monkeypatch.setattr(member.fleet, "_lock_crawl", noting("lock", lock))
+        monkeypatch.setattr(member.fleet, "_beat", noting("beat", beat))
+
+        async def work() -> None:
+            budget = GrantedBudget(100, None)
+            await asyncio.gather(  # in one round of the loop: one transaction
+                member.fleet.beat(),
+                member.fleet.grant(budget),
+                member.fleet.conclude(None, None),
+                member.fleet.join_host("b.example"),
+            )
+
+        member.run(work)
+        assert seen == ["lock"] * 3 + ["beat"]
+
+
 def test_whoever_was_out_of_contact_closes_nobody(
     shared: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -398,7 +458,8 @@ def test_a_resume_waits_until_the_dead_are_known_to_be_dead(shared: str) -> None
         def die() -> None:
             expire(dead)
 
-        at_once(fleet.wait_for_the_dead, die)
+        waiting = partial(fleet.wait_for_the_dead, lambda _: None)
+        at_once(waiting, die)
         living = members.one()
 
         def live() -> None:
@@ -406,7 +467,66 @@ def test_a_resume_waits_until_the_dead_are_known_to_be_dead(shared: str) -> None
                 living.run(living.fleet.beat)
                 time.sleep(0.3)  # it beats, as a worker does
 
-        at_once(fleet.wait_for_the_dead, live)
+        at_once(waiting, live)
+
+
+def silence(member: Member, seconds: float) -> None:
+    """Let a worker not have been heard of for a while."""
+    with member.store.writing() as connection:
+        own = tables.workers.update().where(tables.workers.c.id == member.number)
+        connection.execute(own.values(seen=tables.workers.c.seen - seconds))
+
+
+def test_a_resume_tells_whom_it_waits_for(shared: str) -> None:
+    """With the time that it takes at most; and nothing before one has missed some beats."""
+    with Members(shared) as members, EvidenceStore(shared) as store:
+        dead = members.one()
+        fleet = Fleet(store, members.crawl, lease=LEASE, clock=time.time)
+        told: list[LeaseWait | None] = []
+
+        def tell(wait: LeaseWait | None) -> None:
+            told.append(wait)
+            if wait is not None:
+                expire(dead)
+
+        with pytest.raises(CrawlEnded):
+            fleet.wait_for_the_dead(tell, lambda: bool(told))
+        assert told == [None]
+        silence(dead, 60.0)
+        fleet.wait_for_the_dead(tell)
+        _, wait = told
+        assert wait is not None
+        assert wait.names == (f"worker {dead.number} ({worker_rows(store)[dead.number].name})",)
+        assert 0 < wait.until - time.time() <= LEASE + fleet.interval
+
+
+def test_a_resume_that_is_stopped_waits_no_longer(shared: str) -> None:
+    """And the crawl stays as it is."""
+    with Members(shared) as members, EvidenceStore(shared) as store:
+        members.one()
+        before = everything(store)
+        fleet = Fleet(store, members.crawl, lease=LEASE, clock=time.time)
+        with pytest.raises(CrawlEnded, match=INTERRUPTED):
+            fleet.wait_for_the_dead(lambda _: None, lambda: True)
+        assert everything(store) == before
+
+
+def test_a_worker_that_joined_knows_whom_it_waits_for(shared: str) -> None:
+    """If none of the others is heard of, until they are closed."""
+    with Members(shared) as members:
+        first, second, joined_last = members.join(3)
+        silence(first, 60.0)
+        assert joined_last.run(joined_last.fleet.beat).wait is None  # the second lives
+        silence(second, 60.0)
+        wait = joined_last.run(joined_last.fleet.beat).wait
+        assert wait is not None
+        assert wait.text(wait.until - 9.0) == (
+            "waiting for 2 workers, not heard of: their hosts are free in 9 s at the latest"
+        )
+        expire(first)
+        expire(second)
+        joined_last.run(lambda: closing(joined_last))
+        assert joined_last.run(joined_last.fleet.beat).wait is None
 
 
 # The budget.

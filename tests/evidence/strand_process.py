@@ -16,7 +16,6 @@ from contextlib import contextmanager, suppress
 from itertools import count
 
 from manners.errors import StoreError
-from manners.evidence import store as evidence_store
 from manners.evidence.store import EvidenceStore
 from manners.evidence.strands import add_strand
 from tests.evidence.drafts import drafts
@@ -90,7 +89,6 @@ async def counted(place: str, number: int, records: int) -> None:
 
 
 if __name__ == "__main__":
-    evidence_store._PAUSE = 0.05
     verb, where, own, *rest = sys.argv[1:]
     if verb == "endless":
         asyncio.run(endless(where, int(own)))

@@ -211,7 +211,7 @@ def test_a_commit_without_an_answer_is_made_once(
     from manners.errors import StoreAway
     from manners.evidence import store as module
 
-    monkeypatch.setattr(module, "_PAUSE", 0.001)
+    monkeypatch.setattr(module, "AGAIN", 0.001)
     place = places.new()
     with writers(place, 2) as (_, own):
         write_once, times = own._write_once, itertools.count()

@@ -4,6 +4,7 @@ that was promised is lost, closing ends, and all goes on when they are back."""
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -62,13 +63,19 @@ def visited(site: Site) -> set[str]:
 # PostgreSQL.
 
 
+async def opened(place: str) -> AsyncClient:
+    """A client with a store; to open that takes long on a busy machine, too."""
+    opening = partial(asking, evidence=place, server_timeout=LIMIT)
+    return await working(lambda: asyncio.to_thread(opening))
+
+
 def test_a_page_while_postgresql_stands_still(server: Postgres) -> None:
     """It is not asked for, and the error says what to do; the next one works without a restart."""
     place = made(server)
 
     async def main() -> None:
         async with Site(site()) as web:
-            client = asking(evidence=place, server_timeout=LIMIT)
+            client = await opened(place)
             await working(lambda: client.get(web.url(path="/before")))
             with still(server):
                 asked = [client.get(web.url(path=f"/during/{n}")) for n in range(20)]
@@ -93,7 +100,7 @@ def test_closing_while_postgresql_stands_still(server: Postgres) -> None:
 
     async def main() -> None:
         async with Site(site()) as web:
-            client = asking(evidence=place, server_timeout=LIMIT)
+            client = await opened(place)
             await working(lambda: client.get(web.url(path="/before")))
             with still(server):
                 waiting = [asyncio.create_task(client.get(web.url(path="/during")))]
@@ -118,7 +125,7 @@ def test_blocking_code_while_postgresql_stands_still(server: Postgres) -> None:
     """A client and a store for blocking code, and opening one."""
     place = made(server)
     with in_thread(Site(site())) as web:
-        client = blocking(evidence=place, server_timeout=LIMIT)
+        client = blocking_until(lambda: blocking(evidence=place, server_timeout=LIMIT))
         blocking_until(lambda: client.get(web.url(path="/before")))
         store = blocking_until(lambda: EvidenceStore(place, timeout=LIMIT))
         with still(server):
@@ -192,7 +199,7 @@ def test_a_lock_that_another_session_holds(server: Postgres) -> None:
 
     async def main() -> None:
         async with Site(site()) as web:
-            client = asking(evidence=place, server_timeout=LIMIT)
+            client = await opened(place)
             await working(lambda: client.get(web.url(path="/before")))
             with psycopg.connect(place) as other:
                 other.execute("SELECT * FROM evidence_head FOR UPDATE")
@@ -211,10 +218,10 @@ def test_a_lock_that_another_session_holds(server: Postgres) -> None:
     run(main)
 
 
-async def opened(network: Network, place: str) -> AsyncClient:
+async def opened_through(network: Network, place: str) -> AsyncClient:
     """A client whose store is on the other side of a network."""
     there = make_url(place).set(port=network.port).render_as_string(hide_password=False)
-    return await asyncio.to_thread(asking, evidence=there, server_timeout=LIMIT)
+    return await opened(there)
 
 
 def test_a_network_that_swallows_packets_on_the_way_to_postgresql(server: Postgres) -> None:
@@ -223,7 +230,7 @@ def test_a_network_that_swallows_packets_on_the_way_to_postgresql(server: Postgr
 
     async def main() -> None:
         async with Site(site()) as web, Network(server.port).open() as network:
-            client = await working(lambda: opened(network, place))
+            client = await opened_through(network, place)
             await working(lambda: client.get(web.url(path="/before")))
             network.swallows = True
             for number in range(2):  # on a connection that is open, and on a new one
@@ -245,7 +252,7 @@ def test_a_commit_whose_answer_is_lost(server: Postgres) -> None:
 
     async def main() -> None:
         async with Site(site()) as web, Network(server.port).open() as network:
-            client = await working(lambda: opened(network, place))
+            client = await opened_through(network, place)
             await working(lambda: client.get(web.url(path="/before")))
             network.swallows_answers_after = b"COMMIT"
             with pytest.raises(StoreTimeout, match="whether the last write was made is not known"):

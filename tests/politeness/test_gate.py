@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from manners.errors import ClientClosed, HostDeferred, SlotTimeout
+from manners.errors import ClientClosed, HostDeferred, LeaseOver, SlotTimeout
 from manners.politeness.backends import Lease, NotBefore
 from manners.politeness.backends.memory import MemoryBackend
 from manners.politeness.gate import Gate
@@ -1056,6 +1056,32 @@ def test_gates_that_share_a_backend_keep_the_gap_between_what_leaves() -> None:
         await asyncio.sleep(0.45)
         await all_of(slow, two.leaves("behind", 0.0))
         assert (one.starts["slower"], two.starts["behind"]) == (5.4, 5.9)
+
+    run(test())
+
+
+def test_a_request_whose_lease_ends_while_it_asks_does_not_leave() -> None:
+    """The process may stand still while the backend answers: it is asked again afterwards."""
+
+    class Far(MemoryBackend):
+        async def renew(self, *arguments: Any) -> Lease | None:
+            renewed = await super().renew(*arguments)
+            may_send.clear()
+            return renewed
+
+    may_send = {"yes"}
+
+    async def test() -> None:
+        scene = Telling(backend=Far(9, 300.0, clock=asyncio.get_running_loop().time))
+        scene.gate.fence(lambda: bool(may_send), admit)
+        lease = await scene.gate.enter(HOST, scene.pace.gap, tells=True)
+        with pytest.raises(LeaseOver):
+            await scene.gate.may_depart(lease)
+        assert not may_send
+        await scene.gate.leave(lease)
+
+    async def admit(_: str) -> None:
+        """Any host."""
 
     run(test())
 

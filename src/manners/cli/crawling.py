@@ -4,6 +4,7 @@ import shlex
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from manners._text import cut, printable
 from manners.cli import INTERRUPTED, UNDECIDED, inputs, render
+from manners.errors import StoreAway
 from manners.settings.fields import flag_of
 
 if TYPE_CHECKING:
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from manners.crawler.page import CrawledPage
     from manners.crawler.status import Status
     from manners.settings import Settings
+
+_PAUSE = 0.5
+"""Seconds after which a server that is away is asked again."""
 
 
 def run_crawl(
@@ -74,7 +79,7 @@ def conclude(
     from manners.cli import watching
 
     settings = crawl.settings
-    status, place = read_status(settings, settings.store or inputs.STORE, crawl.number)
+    status, place = _final_status(settings, crawl.number)
     if json:
         print(render.as_json({"crawl": status.to_dict()}))
     else:
@@ -84,6 +89,18 @@ def conclude(
         return INTERRUPTED
     # A worker may have come when everything was done: that is as it should be.
     return 0 if is_worker else _exit_code(status)
+
+
+def _final_status(settings: "Settings", number: int) -> "tuple[Status, str]":
+    """The status of a crawl that ran; a server that is just restarted is waited for."""
+    gives_up_at = time.monotonic() + settings.server_timeout
+    while True:
+        try:
+            return read_status(settings, settings.store or inputs.STORE, number)
+        except StoreAway:
+            if time.monotonic() > gives_up_at:
+                raise
+            time.sleep(_PAUSE)
 
 
 def _next_steps(status: "Status", crawl: "Crawl", place: str, output: Path | None) -> Iterator[str]:
@@ -161,6 +178,25 @@ def interruptible(crawl: "_Stoppable", *, is_quiet: bool = False) -> Iterator[No
         for number, handler in handlers.items():
             if handler not in (signal.SIG_IGN, None):
                 signal.signal(number, handler)
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """SIGTERM ends what runs as Ctrl-C does, unless it is ignored."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    handler = signal.getsignal(signal.SIGTERM)
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or handler in (signal.SIG_IGN, None):
+        yield
+        return
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, handler)
 
 
 def ignore_interrupts() -> None:

@@ -195,7 +195,7 @@ def progress_line(view: "CrawlView", now: float) -> str:
     states = view.states
     done = sum(states.get(state, 0) for state in ("done", "failed", "blocked"))
     if not view.hosts:
-        return ""
+        return view.waiting
     total = done + states.get("queued", 0) + states.get("leased", 0)
     activity = f"{view.running} under way"
     if view.is_stopping:
@@ -215,10 +215,11 @@ def _exit_code(settings: "Settings", number: int) -> int:
     code = 0
     with Store(place, readonly=True, timeout=timeout) as store, store.reading() as connection:
         summary = CrawlSummary(connection, number)
-        for state, status, _, _ in summary.answers():
+        for kind, state, status, _, _ in summary.outcome_counts():
+            if kind != "page":
+                continue
             if state == "failed" and status is None:
                 return UNDECIDED
             is_fine = state == "done" and (200 <= status < 300 or status == 304)
             code = code if is_fine else 1
-        is_blocked = any(state == "blocked" for _, state, _ in summary.states())
-    return 1 if is_blocked else code
+    return code

@@ -82,6 +82,8 @@ class Watch:
             activity = "finishing the running requests; Ctrl-C again aborts"
         elif view.is_away:
             activity = "waiting for the politeness server"
+        elif view.waiting:
+            activity = view.waiting
         return [
             f"pages    {states.get('done', 0):,} done, {states.get('failed', 0):,} failed,"
             f" {states.get('blocked', 0):,} blocked, {remaining:,} left; {activity}",

@@ -31,7 +31,7 @@ from manners.crawler.page import CrawledPage
 from manners.crawler.results import Results
 from manners.crawler.run import CrawlRun
 from manners.crawler.worker import ListWorker, Worker, start_url
-from manners.errors import StrandClosed
+from manners.errors import StoreAway, StoreTimeout, StrandClosed
 from manners.evidence.store import EvidenceStore
 from manners.politeness.budget import Budget
 from manners.settings import Settings
@@ -55,6 +55,8 @@ class CrawlView(NamedTuple):
     is_stopping: bool
     is_away: bool = False
     """Whether the shared politeness server does not answer; the crawl waits for it."""
+    waiting: str = ""
+    """Which workers' leases are waited for, and for how long; empty while there is work."""
 
 
 class Crawl:
@@ -92,7 +94,18 @@ class Crawl:
             raise ValueError("a crawl needs at least one URL to begin with")
         self.settings = settings.for_agent(agent)
         number = worked_on if is_work else number
-        self._plan = CrawlPlan(starts, is_resumed, number, keep, draw, clock, http, listed, is_work)
+        self._plan = CrawlPlan(
+            starts,
+            is_resumed,
+            number,
+            keep,
+            draw,
+            clock,
+            http,
+            listed,
+            is_work,
+            is_stopped=lambda: bool(self._ending.reason),
+        )
         self._state = CrawlState(settings.budget_after(0, 0.0))
         self._results, self._ending = Results(), Ending()
         self._run: CrawlRun | None = None
@@ -135,14 +148,16 @@ class Crawl:
 
     def view(self, most: int = 20) -> CrawlView:
         """How far it is, with the hosts that are waited for longest; from any thread."""
+        now, wait = self._plan.clock(), self._state.lease_wait
         return CrawlView(
             states=dict(self.states),
             running=self._run.running if self._run else 0,
             pages=self.budget.pages_used,
-            minutes=self.budget.minutes_used(self._plan.clock()),
+            minutes=self.budget.minutes_used(now),
             hosts=self._run.hosts()[:most] if self._run else [],
             is_stopping=bool(self._ending.reason),
             is_away=self._run.is_away if self._run else False,
+            waiting="" if wait is None else wait.text(now),
         )
 
     # Running it.
@@ -223,9 +238,10 @@ class Crawl:
             EvidenceStore, place, create=plan.is_new, timeout=settings.server_timeout
         )
         stack.callback(store.close)
+        is_again = False
         while True:
             try:
-                await self._work(store, plan, stack)
+                await self._work(store, plan, stack, is_again=is_again)
             except StrandClosed as error:
                 if self._is_interrupted or self._is_left:
                     self._state.ended = INTERRUPTED
@@ -235,19 +251,32 @@ class Crawl:
                 logs.warned(f"{error}: this worker was not heard of in time; it joins again")
                 plan = plan._replace(starts=[], is_resumed=False, is_work=True, number=self.number)
                 plan = plan._replace(listed=None)
-                self._ending, self._run = Ending(), None
+                self._ending, self._run, is_again = Ending(), None, True
                 self._results.forget()
                 await store.leave_closed_strand()
+            except (StoreAway, StoreTimeout):
+                if not (is_again and self._ending.reason == INTERRUPTED):
+                    raise
+                self._state.ended = INTERRUPTED
+                return
             except CrawlEnded as error:
                 self._state.number, self._state.ended = error.number, error.reason
                 return
             else:
                 return
 
-    async def _work(self, store: EvidenceStore, plan: CrawlPlan, stack: ExitStack) -> None:
-        """Work on the crawl until it ends, or this worker."""
+    async def _work(
+        self, store: EvidenceStore, plan: CrawlPlan, stack: ExitStack, *, is_again: bool
+    ) -> None:
+        """Work on the crawl until it ends, or this worker.
+
+        A server that is away is waited for by one that has worked on it before.
+        """
         settings, state = self.settings, self._state
-        opened = await asyncio.to_thread(open_frontier, store, plan, settings, state, stack)
+        opening = partial(open_frontier, store, plan, settings, state, stack)
+        if is_again:
+            opening = partial(store.when_back, opening, plan.is_stopped)
+        opened = await asyncio.to_thread(opening)
         client = AsyncClient(
             settings=settings.but(
                 store=None,

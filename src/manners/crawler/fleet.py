@@ -32,18 +32,19 @@ from manners.crawler.fleet_values import (
     Beat,
     Conclusion,
     CrawlEnded,
+    LeaseWait,
     SettingsClash,
 )
 from manners.crawler.frontier.frontier import Frontier
 from manners.crawler.frontier.queries import NOBODY, Queries
 from manners.crawler.frontier.tables import crawls, workers
-from manners.crawler.frontier.workers import close_late, end, living
+from manners.crawler.frontier.workers import close_late, end, living, server_time, unended
 from manners.errors import BudgetExceeded, StoreError
 from manners.evidence import anchors
 from manners.evidence.store import EvidenceStore
 from manners.evidence.strands import SHARED, add_strand, close_strand
 from manners.politeness.budget import Budget, GrantedBudget
-from manners.store.database import Store
+from manners.store.database import Store, first
 
 _BLOCK = 1_000
 """Pages of the budget that are granted at a time, at most."""
@@ -54,6 +55,8 @@ _ANCHORS = 0.9
 _CONTACT = 5.0
 """Seconds for which a worker has to have been in contact before it closes others: the database may
 have been away for everybody."""
+_BEATS = 3
+"""Beats that a worker has to miss to count as not heard of, before its lease is over."""
 
 
 class Fleet:
@@ -108,11 +111,14 @@ class Fleet:
         end.
         """
 
+        @first
         def job(connection: Connection, items: Sequence[None]) -> list[int]:
             now, queries = self._now(connection), Queries(connection, self._crawl)
             row = self._lock_crawl(connection)
             if self._is_alone:  # who was here before is dead
-                close_late(connection, self._crawl, self.worker, now, is_alone=True)
+                close_late(
+                    connection, self._crawl, self.worker, now, lease=self._lease, is_alone=True
+                )
             living_now = self._living(connection, now)
             self._check(living_now, queries.settings(), settings, may_change)
             if not living_now:
@@ -141,6 +147,8 @@ class Fleet:
             return [int((inserted.inserted_primary_key or (0,))[0])] * len(items)
 
         asked = _elapsed()
+        if not self._is_alone:
+            self._store.limit_transactions(self._lease)  # if it is stopped now, others may join
         self.worker = self._store.write_blocking(job, None)
         if not self._is_alone:
             self._valid_until, self._in_contact_since = asked + self._lease, asked
@@ -176,28 +184,45 @@ class Fleet:
                     " use one version for all workers",
                 )
 
-    def wait_for_the_dead(self) -> None:
+    def wait_for_the_dead(
+        self,
+        tell: Callable[[LeaseWait | None], None],
+        is_stopped: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Wait while others seem to live and are not heard of, until one is or none is left.
 
-        After a crash, the lease of those that crashed may not be over.
+        After a crash, the lease of those that crashed may not be over. `tell` is told who is waited
+        for. `CrawlEnded` where it is stopped meanwhile.
         """
-        if self._is_alone:
-            return
         heard: dict[int, float] = {}
-        while True:
+        while not self._is_alone:
             with self._store.reading() as connection:
                 now = self._now(connection)
-                living = {row.id: row.seen for row in self._living(connection, now)}
+                rows = unended(connection, self._crawl, self.worker)
+            living = {row.id: row.seen for row in rows if row.until > now}
             if not living or any(heard.get(one, seen) != seen for one, seen in living.items()):
                 return
+            if is_stopped():
+                raise CrawlEnded(self._store.place, self._crawl, INTERRUPTED)
+            tell(self._wait(rows, now))
             heard = living
             time.sleep(min(0.5, self._lease / 4))
+
+    def _wait(self, rows: Sequence[Any], now: float) -> LeaseWait | None:
+        """What this worker waits for, if none of the others is heard of."""
+        if not rows or any(row.seen > now - _BEATS * self.interval for row in rows):
+            return None
+        since = max(_elapsed() - self._in_contact_since, 0.0) if self.worker != NOBODY else 0.0
+        seconds = max(max(row.until for row in rows) - now, min(self._lease, _CONTACT) - since, 0.0)
+        names = tuple(f"worker {row.id} ({row.name})" for row in rows)
+        return LeaseWait(names, self._clock() + seconds + self.interval)
 
     # Living.
 
     async def join_host(self, name: str) -> None:
         """Let a host belong to the crawl; the other workers hear of it with their next beat."""
 
+        @first
         def job(connection: Connection, items: Sequence[None]) -> Sequence[None]:
             row = self._lock_crawl(connection)
             joined = [*json.loads(row.joined), name]
@@ -225,24 +250,29 @@ class Fleet:
         now = self._now(connection)
         if self._frontier is not None and not self._is_alone:
             self._frontier.time.set(now, asked, self._clock())
-        own_row = update(workers).where(workers.c.id == self.worker)
-        connection.execute(own_row.values(seen=now, until=now + self._lease))
+        self._update_own(connection, seen=now, until=now + self._lease)
         self._run_on(connection, now, self.interval)
         contact = min(self._lease, _CONTACT)
         if not self._is_alone and _elapsed() - self._in_contact_since >= contact:
-            close_late(connection, self._crawl, self.worker, now)
+            close_late(connection, self._crawl, self.worker, now, lease=self._lease)
         if self._strand != SHARED:
             anchors.append(connection, now, every=_ANCHORS)
+            # Statements are planned for tables as they are; those of a crawl begin empty.
+            connection.exec_driver_sql("DISCARD PLANS")
         row = connection.execute(select(crawls).where(crawls.c.id == self._crawl)).one()
         queries = Queries(connection, self._crawl)
         counted, own = queries.counted(), queries.counted(self.worker)
         if self._frontier is not None and not self._is_alone:
             self._frontier.see(counted)
-        living = len(self._living(connection, now)) + 1
-        joined = tuple(json.loads(row.joined))
-        active = queries.active_hosts(living * _MAX_HOSTS)
-        wanted = [] if self._is_alone else queries.wanted_hosts(self.worker)
-        beat = Beat(row.seconds, row.ended or "", joined, counted, own, living, wanted, active)
+        beat = Beat(row.seconds, row.ended or "", tuple(json.loads(row.joined)), counted, own)
+        if not self._is_alone:
+            rows = unended(connection, self._crawl, self.worker)
+            number = sum(row.until > now for row in rows) + 1
+            # Only those who share hosts have to know how many there are.
+            active = queries.active_hosts(number * _MAX_HOSTS) if number > 1 else 0
+            wanted = queries.wanted_hosts(self.worker)
+            wait = self._wait(rows, now)
+            beat = beat._replace(living=number, wanted=wanted, active=active, wait=wait)
         return [beat] * len(items)
 
     def _run_on(self, connection: Connection, now: float, at_least: float = 0.0) -> None:
@@ -264,8 +294,7 @@ class Fleet:
         """No more URLs come from here, but those that pages lead to."""
 
         def job(connection: Connection, items: Sequence[None]) -> Sequence[None]:
-            own = update(workers).where(workers.c.id == self.worker)
-            connection.execute(own.values(is_adding=False))
+            self._update_own(connection, is_adding=False)
             return items
 
         await self._store.write(job, None)
@@ -281,6 +310,7 @@ class Fleet:
             return
         limit, own, before = budget.pages, budget.own, budget.granted
 
+        @first
         def job(connection: Connection, items: Sequence[None]) -> list[int]:
             self._lock_crawl(connection)
             is_other = (workers.c.crawl == self._crawl) & (workers.c.id != self.worker)
@@ -292,8 +322,7 @@ class Fleet:
             # Few in the end: pages that one has and cannot use are no use to the others.
             most = remaining if self._is_alone else min(_BLOCK, max(remaining // (4 * number), 1))
             granted = max(before, own + min(most, remaining))
-            own_row = update(workers).where(workers.c.id == self.worker)
-            connection.execute(own_row.values(granted=granted))
+            self._update_own(connection, granted=granted)
             return [granted] * len(items)
 
         budget.granted = await self._store.write(job, None)
@@ -306,8 +335,7 @@ class Fleet:
 
         def job(connection: Connection, items: Sequence[None]) -> list[int]:
             spent = Queries(connection, self._crawl).counted(self.worker)["page", "attempts"]
-            own_row = update(workers).where(workers.c.id == self.worker)
-            connection.execute(own_row.values(granted=spent))
+            self._update_own(connection, granted=spent)
             return [spent] * len(items)
 
         budget.own = budget.granted = await self._store.write(job, None)
@@ -317,6 +345,7 @@ class Fleet:
     async def conclude(self, limit: BudgetExceeded | None, max_pages: int | None) -> Conclusion:
         """End the crawl if nothing is left for anybody, or all pages of its budget are spent."""
 
+        @first
         def job(connection: Connection, items: Sequence[None]) -> list[Conclusion]:
             return [self._conclude(connection, limit, max_pages)] * len(items)
 
@@ -362,6 +391,7 @@ class Fleet:
         Returns why the crawl ended; empty where it goes on.
         """
 
+        @first
         def job(connection: Connection, items: Sequence[None]) -> list[str]:
             row, now = self._lock_crawl(connection), self._now(connection)
             end(connection, self._crawl, self.worker, reason, now)
@@ -387,7 +417,11 @@ class Fleet:
         return living(connection, self._crawl, self.worker, now)
 
     def _lock_crawl(self, connection: Connection) -> Any:
-        """The row of the crawl; nobody else joins, is granted pages or ends it meanwhile."""
+        """The row of the crawl; nobody else joins, is granted pages or ends it meanwhile.
+
+        Before any other lock of the transaction: jobs that do this are `first`. Else one who has
+        it, and waits for another's lock, and the other who waits for it, would block each other.
+        """
         query = select(crawls).where(crawls.c.id == self._crawl).with_for_update()
         row = connection.execute(query).first()
         if row is None:
@@ -397,12 +431,12 @@ class Fleet:
     def _update_crawl(self, connection: Connection, **values: Any) -> None:
         connection.execute(update(crawls).where(crawls.c.id == self._crawl).values(values))
 
+    def _update_own(self, connection: Connection, **values: Any) -> None:
+        connection.execute(update(workers).where(workers.c.id == self.worker).values(values))
+
     def _now(self, connection: Connection) -> float:
         """The time of the store: the database's clock, or one's own."""
-        if self._is_alone:
-            return self._clock()
-        query = "SELECT extract(epoch FROM clock_timestamp())::float8"
-        return float(connection.exec_driver_sql(query).scalar_one())
+        return self._clock() if self._is_alone else server_time(connection)
 
 
 def _shown(value: Any) -> str:

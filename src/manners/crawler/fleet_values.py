@@ -1,12 +1,35 @@
 """What workers of a crawl tell each other, as values; and why one cannot join."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from manners._text import count, duration
 from manners.errors import StoreError
 
 FINISHED, INTERRUPTED = "finished", "interrupted"
 """Why a crawl ended, unless a limit was reached: nothing is left to fetch; it was stopped."""
+
+
+class LeaseWait(NamedTuple):
+    """Workers that are not heard of; nobody else may ask their hosts while their lease lasts."""
+
+    names: tuple[str, ...]
+    """The number of each, with its machine and process."""
+    until: float
+    """When their hosts are free, at the latest."""
+
+    def text(self, now: float) -> str:
+        """What is waited for, and for how long at most, in one line.
+
+        >>> LeaseWait(("worker 1 (db:4711)",), until=1_034.0).text(now=1_000.0)
+        'waiting for worker 1 (db:4711), not heard of: its hosts are free in 34 s at the latest'
+        """
+        who, whose = self.names[0], "its"
+        if len(self.names) > 1:
+            who, whose = count(len(self.names), "worker"), "their"
+        wait = duration(max(self.until - now, 0.0))
+        return f"waiting for {who}, not heard of: {whose} hosts are free in {wait} at the latest"
 
 
 class Beat(NamedTuple):
@@ -22,12 +45,14 @@ class Beat(NamedTuple):
     """Every number, by kind and what it counts."""
     own: "Counter[tuple[str, str]]"
     """The same of this worker."""
-    living: int
+    living: int = 1
     """Workers, this one included."""
-    wanted: list[str]
+    wanted: Sequence[str] = ()
     """Hosts of this worker that another one needs."""
-    active: int
-    """Hosts that are owned, or have something queued, counted up to a limit."""
+    active: int = 0
+    """Hosts that are owned, or have something queued, up to a limit; 0 for one worker."""
+    wait: LeaseWait | None = None
+    """Set if none of the other workers is heard of, and none was closed yet."""
 
 
 class Conclusion(NamedTuple):

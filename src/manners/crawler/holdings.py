@@ -148,11 +148,13 @@ class Holdings:
     async def _recorded_delays(self, hosts: Sequence[OwnedHost]) -> dict[str, float]:
         """The delays of hosts that were asked by a worker that did not come to write that down."""
         max_delay, evidence = self._client.settings.max_delay, self._client.evidence
+        if evidence is None:
+            return {host.name: max_delay for host in hosts}
 
         def read() -> dict[str, float]:
             return {host.name: recorded_delay(evidence, host.name, max_delay) for host in hosts}
 
-        return await asyncio.to_thread(read)
+        return await asyncio.to_thread(evidence.when_back, read)
 
     async def admit(self, host: str) -> None:
         """Own a host before it is asked: a robots.txt, or a page of a list, may redirect to any.

@@ -11,8 +11,10 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from manners import logs
 from manners.client.transport import Transport
 from manners.crawler.fleet import Fleet
+from manners.crawler.fleet_values import LeaseWait
 from manners.crawler.frontier import crawls
 from manners.crawler.frontier.frontier import Frontier
 from manners.crawler.frontier.values import Change, LeasedUrl
@@ -57,6 +59,8 @@ class CrawlPlan(NamedTuple):
     listed: UrlsToFetch | None = None
     is_work: bool = False
     """Whether it joins a crawl as one more worker, as it is."""
+    is_stopped: Callable[[], bool] = lambda: False
+    """Whether it was told to stop, before it has begun."""
 
     @property
     def is_new(self) -> bool:
@@ -88,6 +92,9 @@ class CrawlState:
         """Whether it is a list of URLs, and follows nothing."""
         self.login_origins: set[str] | None = None
         """Origins of URLs that the user named; None in a list, whose URLs are all of these."""
+        self.lease_wait: LeaseWait | None = None
+        """Workers whose leases are waited for, where there is nothing else to do."""
+        self._waited_for: set[str] = set()
 
     def lease(self, urls: Sequence[LeasedUrl]) -> None:
         """Count URLs that were leased."""
@@ -110,6 +117,13 @@ class CrawlState:
         """Count anew, by what the store has of each kind and state."""
         self.pages = Counter({state: counted["page", state] for state in _STATES})
         self.pages += Counter()  # without those that are 0
+
+    def wait(self, lease_wait: LeaseWait | None, now: float) -> None:
+        """Set whose leases are waited for; the user is told once of each worker."""
+        self.lease_wait = lease_wait
+        if lease_wait is not None and not self._waited_for.issuperset(lease_wait.names):
+            self._waited_for.update(lease_wait.names)
+            logs.warned(lease_wait.text(now))
 
     def seconds(self, now: float) -> float:
         """How long it has been running, earlier runs included."""
@@ -150,7 +164,7 @@ def open_frontier(
         store,
         plan,
         settings,
-        state.number,
+        state,
         stack,
         partial(crawls.reopen, settings=settings.changed(), max_depth=max_depth),
     )
@@ -174,12 +188,13 @@ def open_frontier(
     if not plan.is_new:
         state.is_cut = frontier.is_cut
         if not state.is_list:  # a list has any number of starts, and leads nowhere
-            named.update(map(origin, frontier.starts(given=True)))
-            for url in frontier.starts():
+            for url, is_given in frontier.starts():
                 judge.join(host(url))
+                if is_given:
+                    named.add(origin(url))
         state.count(counted)
         if not (counted or state.is_list):  # it was killed before it had written its first URLs
-            plan.starts.extend(frontier.starts())
+            plan.starts.extend(url for url, _ in frontier.starts())
     state.login_origins = None if state.is_list else named
     return Opened(frontier, judge, fleet)
 
@@ -188,22 +203,22 @@ def _join(
     store: Store,
     plan: CrawlPlan,
     settings: Settings,
-    number: int,
+    state: CrawlState,
     stack: ExitStack,
     reopen: Callable[..., None],
 ) -> Fleet:
     """Become a worker of a crawl; a store in a file has one at a time."""
     if store.is_sqlite:
-        stack.enter_context(store.lock("crawl", number, _LOCK_TIMEOUT))
+        stack.enter_context(store.lock("crawl", state.number, _LOCK_TIMEOUT))
     fleet = Fleet(
         store,
-        number,
+        state.number,
         lease=settings.worker_lease,
         clock=plan.clock,
         version=version("manners"),
     )
     if plan.is_resumed:
-        fleet.wait_for_the_dead()
+        fleet.wait_for_the_dead(lambda wait: state.wait(wait, plan.clock()), plan.is_stopped)
     fleet.join(
         settings.changed(),
         may_change=plan.is_resumed,
@@ -219,7 +234,7 @@ def open_discovery(
     state.number = crawls.begin(
         store, plan.starts, settings.changed(), now=plan.clock(), command=crawls.DISCOVERY
     )
-    fleet = _join(store, plan, settings, state.number, stack, crawls.reopen)
+    fleet = _join(store, plan, settings, state, stack, crawls.reopen)
     state.login_origins = set(map(origin, plan.starts))
     judge = Judge(settings, map(host, plan.starts))
     frontier = Frontier(
@@ -244,12 +259,12 @@ def temporary_place(stack: ExitStack) -> str:
     return str(Path(folder, "crawl.db"))
 
 
-def recorded_delay(evidence: EvidenceStore | None, name: str, max_delay: float) -> float:
+def recorded_delay(evidence: EvidenceStore, name: str, max_delay: float) -> float:
     """The delay of a host that was asked, and of which no page was finished.
 
     Its last record may have one.
     """
-    for record in evidence.records(Filter(host=name), last=1) if evidence else ():
+    for record in evidence.records(Filter(host=name), last=1):
         asked = record.content.get("crawlDelay")
         if isinstance(asked, int | float):
             return max(float(asked), max_delay)

@@ -84,7 +84,9 @@ class CrawlRun:
         """When to ask for pages of the budget."""
         self._had_pages = False
         """Whether there were some left when it last asked for more."""
-        self._is_granting = self._is_concluding = False
+        self._is_asking = False
+        """Whether the store is asked for pages, or takes some back: never both at a time, else it
+        and the budget here would not have the same."""
         self._conclude_at = 0.0
 
     # What a discovery does in its own way.
@@ -177,6 +179,8 @@ class CrawlRun:
         if self._is_alone:
             return
         self._state.count(beat.counted)
+        has_work = self._is_busy or self._scheduler.queues
+        self._state.wait(None if has_work else beat.wait, now)
         for name in beat.joined:
             if self._worker.join(name):  # what was found of it meanwhile was blocked
                 self._apply(await self._frontier.readmit(name))
@@ -235,19 +239,15 @@ class CrawlRun:
     def _end_when_idle(self, now: float) -> float | None:
         """Nothing is under way: end, unless something may start later; when to look again."""
         ending = self._ending
-        if ending.reason:
-            ending.finish(ending.reason)
-        elif ending.exceeded is not None and self._is_alone:
-            ending.finish(str(ending.exceeded))
-        elif (
-            not self._stages.is_pending and not self._holdings.is_taking and not self._is_concluding
-        ):
+        if ending.reason or (ending.exceeded is not None and self._is_alone):
+            ending.finish(ending.reason or str(ending.exceeded))
+        elif not (self._stages.is_pending or self._holdings.is_taking or self._is_asking):
             if ending.may_start and self._scheduler.queues:
                 self._end_before_limit(now)
                 return None
             if now < self._conclude_at:
                 return self._conclude_at
-            self._is_concluding = True
+            self._is_asking = True
             self._start(self._conclude())
         return None
 
@@ -284,7 +284,7 @@ class CrawlRun:
                 if found.is_waiting and is_late:
                     self._ending.finish("time limit: no host may be asked again before it")
         finally:
-            self._is_concluding = False
+            self._is_asking = False
 
     def _begin_stage(self) -> None:
         self._stages.is_pending = True
@@ -348,8 +348,8 @@ class CrawlRun:
         is_low = budget.left_here < (1 if self._is_alone else _LOW)
         # That one who had some left got no more says nothing about when he has none.
         is_due = now >= self._grant_at or (self._had_pages and budget.left_here <= 0)
-        if is_low and not self._is_granting and is_due and not self._ending.reason:
-            self._is_granting = True
+        if is_low and is_due and not (self._is_asking or self._ending.reason):
+            self._is_asking = True
             self._start(self._grant(budget))
 
     async def _grant(self, budget: GrantedBudget) -> None:
@@ -357,7 +357,7 @@ class CrawlRun:
         try:
             await self._fleet.grant(budget)
         finally:
-            self._is_granting = False
+            self._is_asking = False
             if budget.granted <= before:  # others have all that is left, so far
                 self._grant_at = math.inf if self._is_alone else self._clock() + _POLL
             if self._ending.exceeded is not None:

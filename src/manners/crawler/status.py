@@ -12,6 +12,7 @@ from manners.crawler.frontier.summary import (
     crawl_row,
     state_counts,
 )
+from manners.crawler.frontier.workers import server_time
 from manners.crawler.reasons import REDIRECT
 from manners.store.database import Store
 
@@ -223,16 +224,10 @@ def _running_or_killed(store: Store, crawl: int) -> str:
         if ended or store.is_sqlite:
             return ended or KILLED
         workers = CrawlSummary(connection, crawl).workers()
-        now = _now(connection)
+        now = server_time(connection)
     if any(row.ended is None and row.until > now for row in workers):
         return RUNNING
     return KILLED if workers else WAITING
-
-
-def _now(connection: "Connection") -> float:
-    """The time, by the clock of a server."""
-    query = "SELECT extract(epoch FROM clock_timestamp())::float8"
-    return float(connection.exec_driver_sql(query).scalar_one())
 
 
 def _workers(store: Store, summary: CrawlSummary, connection: "Connection") -> list[WorkerStatus]:
@@ -243,7 +238,7 @@ def _workers(store: Store, summary: CrawlSummary, connection: "Connection") -> l
         if row.kind == "page":
             counts.setdefault(row.worker, Counter())[row.what] += row.number
     is_locked = bool(rows) and store.is_sqlite and store.is_locked("crawl", rows[0].crawl)
-    now = 0.0 if store.is_sqlite else _now(connection)
+    now = 0.0 if store.is_sqlite else server_time(connection)
     found = []
     for row in rows:
         own = counts.get(row.id, Counter[str]())
@@ -273,12 +268,16 @@ def _counts(summary: CrawlSummary, max_reasons: int) -> dict[str, Any]:
         else:
             sitemaps["queued" if state in _QUEUED else state] += number
     statuses, failures, redirects = Counter[str](), Counter[str](), 0
-    for state, status, reason, number in summary.answers():
-        if state == "failed":
+    undecided = sitemaps_read = 0
+    for kind, state, status, reason, number in summary.outcome_counts():
+        undecided += number * (state == "blocked" and reason == "unreachable")
+        if kind != "page":
+            sitemaps_read += number * (status == 200)
+        elif state == "failed":
             failures[reason] += number
-        elif reason == REDIRECT:
+        elif state == "done" and reason == REDIRECT:
             redirects += number
-        else:
+        elif state == "done":
             statuses[str(status)] += number
     retries: Counter[str] = Counter()
     for status, cause, number in summary.retries():
@@ -291,10 +290,10 @@ def _counts(summary: CrawlSummary, max_reasons: int) -> dict[str, Any]:
         "redirects": redirects,
         "failures": _most_frequent_first(failures),
         "retries": _most_frequent_first(retries),
-        "sitemaps": summary.sitemaps_read(),
+        "sitemaps": sitemaps_read,
         "unread": sitemaps["queued"],
         "lost": sitemaps["failed"],
-        "undecided": summary.undecided(),
+        "undecided": undecided,
         "blocked": [Blocked(*row) for row in rules],
         "reasons": reasons,
         "hosts": hosts,

@@ -1,6 +1,5 @@
 """The evidence store: records in a hash chain, durable before anything depends on them."""
 
-import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -40,14 +39,10 @@ from manners.evidence.queries import (
 from manners.evidence.record import Draft, EvidenceView, Record, Snapshot, StrandView
 from manners.evidence.tables import evidence
 from manners.evidence.verifying import verify_store
-from manners.store.database import TIMEOUT, Job, Store
+from manners.store.database import AGAIN, PATIENCE, TIMEOUT, Job, Store
 
 __all__ = ["EVERYTHING", "EvidenceStore", "Filter"]
 
-_PATIENCE = 900.0
-"""Seconds for which a server that is away is waited for."""
-_PAUSE = 0.5
-"""Seconds between two attempts to reach it."""
 _MAX_REMEMBERED = 100_000
 """Snapshots that are remembered as stored."""
 
@@ -144,7 +139,6 @@ class EvidenceStore(Store):
         """Transactions in a strand of its own, so far."""
         self._head: Any = None
         """Where that strand ends, in the current transaction."""
-        self._is_closing = threading.Event()
         self.is_away = False
         """Whether the server does not answer, and is waited for."""
 
@@ -161,11 +155,13 @@ class EvidenceStore(Store):
         From now on, every write fails with `StrandClosed` when the strand was closed. A server that
         is away is waited for: each write is made once, whenever the connection was lost. When this
         process is stopped in the middle of a transaction, the server ends that after `idle`
-        seconds: until then, nobody can close the strand.
+        seconds, or `server_timeout` later if it was sending: until then, nobody can close the
+        strand.
         """
         self._strand, self._batch = strand, 0
         if idle is not None:
-            self.limit_idle(idle)
+            # A transaction may wait for a lock, and still be made; after the lease it is late.
+            self.limit_transactions(idle, idle + self.timeout)
 
     async def leave_closed_strand(self) -> None:
         """Go back to the strand of everybody when one's own was closed.
@@ -196,7 +192,7 @@ class EvidenceStore(Store):
         if self._strand == SHARED:
             return super()._write(batch)
         self._batch += 1
-        is_unknown, gives_up_at = False, time.monotonic() + _PATIENCE
+        is_unknown, gives_up_at = False, time.monotonic() + PATIENCE
         while True:
             try:
                 # Where a commit was not answered, the store knows whether it was made.
@@ -204,7 +200,7 @@ class EvidenceStore(Store):
             except _WasMade:  # while this one waited for it, or looked away
                 answers = self._answers
             except (StoreAway, StoreTimeout) as error:
-                if self._is_closing.wait(_PAUSE) or time.monotonic() > gives_up_at:
+                if self.is_closing.wait(AGAIN) or time.monotonic() > gives_up_at:
                     raise
                 is_unknown |= error.is_unknown
                 if not self.is_away:
@@ -242,10 +238,6 @@ class EvidenceStore(Store):
                 if last == self._batch:
                     raise _WasMade
                 raise StrandClosed(self.place, f"strand {self._strand} was closed")
-
-    def stop_waiting(self) -> None:
-        """Wait no longer for a server that is away, from now on."""
-        self._is_closing.set()
 
     def close(self) -> None:
         """Write what is waiting, and close; a server that is away is not waited for."""

@@ -49,3 +49,18 @@ def lock_strand(connection: Connection, strand: int) -> bool:
     """Whether no transaction of its worker is under way; none begins until the end of this one."""
     query = select(head.c.one).where(head.c.one == strand).with_for_update(skip_locked=True)
     return connection.execute(query).first() is not None
+
+
+def end_session(connection: Connection, strand: int) -> None:
+    """End the session of PostgreSQL in which a transaction of a strand's worker is under way.
+
+    The server ends one that waits for its client by itself, but not one that is in the middle of a
+    batch: there it waits for the rest for ever, with all its locks.
+    """
+    connection.exec_driver_sql(
+        "SELECT pg_terminate_backend(activity.pid) FROM evidence_head"
+        " JOIN pg_locks ON transactionid = evidence_head.xmax AND granted"
+        " JOIN pg_stat_activity AS activity ON activity.pid = pg_locks.pid"
+        " WHERE one = %s AND mode = 'ExclusiveLock' AND usename = current_user",
+        (strand,),
+    )

@@ -160,7 +160,7 @@ class Gate:
         self._fork = _forks.generation
         self._places = _Places(places)
         self._is_closed = False
-        self._may_send: Callable[[], bool] | None = None
+        self._may_send: Callable[[], bool] = lambda: True
         self._admit: Callable[[str], Awaitable[None]] | None = None
         self._answer_time = 0.0
         """Seconds that the backend takes to answer, a moving average."""
@@ -239,20 +239,20 @@ class Gate:
 
     def is_late(self, lease: Lease) -> bool:
         """Whether other processes may assume that a request has left, although it has not."""
-        if self._may_send is not None and not self._may_send():
+        if not self._may_send():
             return True
         lane = self._lanes.get(lease.host)
-        if lane is None:
-            return False
-        last = lane.last
-        return last.is_unsent and last.lease is lease and self._clock() > last.leave_by
+        last = None if lane is None or lane.last.lease is not lease else lane.last
+        return last is not None and last.is_unsent and self._clock() > last.leave_by
 
     async def may_depart(self, lease: Lease) -> bool:
         """Whether a late request may leave now; otherwise it has to take another turn."""
-        if self._may_send is not None and not self._may_send():
+        if not self._may_send():
             raise LeaseOver
         lane = self._lanes.get(lease.host)
         if lane is None or lane.last.lease is not lease or await self._renew_start(lane, lease):
+            if not self._may_send():  # this process may have stood still meanwhile
+                raise LeaseOver
             return True
         lane.last.is_unsent = False  # it made no start
         lane.wake()

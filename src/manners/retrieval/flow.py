@@ -61,7 +61,7 @@ def retrieve(robots_url: str, profile: Profile, copy: Copy | None = None) -> Flo
     ...     print(end.value[0])
     unavailable (404)
     """
-    history = _Hihistory(robots_url, profile)
+    history = _History(robots_url, profile)
     url = robots_url
     while True:
         conditions = copy.conditions(url) if copy else {}
@@ -90,7 +90,7 @@ def retrieve(robots_url: str, profile: Profile, copy: Copy | None = None) -> Flo
                 return history.end(Availability.UNREACHABLE, str(status))
 
 
-class _Hihistory:
+class _History:
     """The requests and replies so far."""
 
     def __init__(self, robots_url: str, profile: Profile) -> None:

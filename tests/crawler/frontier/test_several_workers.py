@@ -1,6 +1,7 @@
 """Several workers of one crawl at the same time, on a real PostgreSQL: what they agree on."""
 
 import random
+import re
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from manners.crawler.fleet_values import FINISHED
 from manners.crawler.frontier import tables
 from manners.crawler.frontier.frontier import Frontier
+from manners.crawler.frontier.statements import POSTGRES
 from manners.crawler.frontier.values import FetchResult, FoundUrl, LeasedUrl
 from manners.crawler.frontier.ways import Alike
 from manners.crawler.reasons import DEPTH, NOFOLLOW, REDIRECT
@@ -21,6 +23,7 @@ from tests.crawler.frontier.checks import check
 from tests.crawler.frontier.graphs import Edges, Model, made_up
 from tests.crawler.members import PATIENCE, Member, Members, at_once
 from tests.crawler.results import Answer, result
+from tests.evidence.places import execute
 from tests.sizes import examples
 
 ANSWER = Answer()
@@ -336,3 +339,22 @@ def test_what_there_is_no_room_for_is_dropped_once(server_place: str) -> None:
         check(workers[0].frontier)
         states = Counter(row.state for row in rows(workers[0].frontier).values())
         assert states["blocked"] > 0
+
+
+# What the server reads for it.
+
+
+@pytest.mark.parametrize(
+    "name", ["known", "targets", "due", "later", "new_hosts", "take_hosts", "lock_hosts", "wake"]
+)
+def test_a_plan_for_empty_tables_is_good_for_full_ones(postgres: Postgres, name: str) -> None:
+    """A session may keep it: each row is looked up by its host, or by when its host is due."""
+    place = postgres.database()
+    with Members(place):
+        number = iter(range(1, 100))
+        text = re.sub("%s", lambda _: f"${next(number)}", POSTGRES[name])
+        plan = "\n".join(line for (line,) in execute(place, f"EXPLAIN (GENERIC_PLAN) {text}"))
+    looked_up = re.findall(r"Index Cond: (.*)", plan)
+    assert looked_up, plan
+    assert all("host = " in each or "ready <= " in each for each in looked_up), plan
+    assert not re.search("Seq Scan|Join Filter|Hash|Merge", plan), plan

@@ -17,7 +17,8 @@ up. Otherwise the transaction is repeated. So its effects in memory wait until i
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection
@@ -89,19 +90,15 @@ class Frontier:
         """The hosts that this worker may ask."""
         self.in_hand: dict[str, set[str]] = {}
         """The digests of URLs that are being fetched, by host."""
-        self._draft: Effects | None = None
-        with store.reading() as connection:
-            queries = Queries(connection, crawl)
-            if not queries.exists():
-                raise StoreError(store.place, f"there is no crawl {crawl} in it")
-            self.sequence = queries.sequence()
-            self.measure(queries)
-
-    def measure(self, queries: Queries) -> None:
-        """Count what there is room for."""
-        counted = queries.counted()
+        self._effects: Effects | None = None
+        if not self._read(Queries.exists):
+            raise StoreError(store.place, f"there is no crawl {crawl} in it")
+        counted = self.counted()
+        # Clocks say what is later; to look for the last number would read every URL.
+        self.sequence = 0
         for kind, room in self.rooms.items():
             room.set(*(counted[kind, what] for what in ROOM_NUMBERS))
+            self.sequence += sum(room.numbers())
 
     def see(self, counted: "Counter[tuple[str, str]]") -> None:
         """Take what others have added into account; in the writer's thread."""
@@ -155,11 +152,11 @@ class Frontier:
         # Somebody may have added URLs while the hosts were owned: he left it to their owner.
         idle = [host.name for host in hosts if host.ready is None]
         if idle:
-            await self.store.write(self._wake_queued, idle)
+            await self.wake(idle)
         return number
 
     async def wake(self, names: Sequence[str]) -> None:
-        """Let hosts be taken that nobody owns: they have something queued now."""
+        """Let those hosts be taken that nobody owns, and that have something queued now."""
         await self.store.write(self._wake, names)
 
     async def borrow(self, name: str) -> OwnedHost | None:
@@ -175,8 +172,13 @@ class Frontier:
     # What is known.
 
     def _read(self, ask: Callable[[Queries], Any]) -> Any:
-        with self.store.reading() as connection:
-            return ask(Queries(connection, self.crawl))
+        """Ask something; a server that is away is waited for, as in writing."""
+
+        def read() -> Any:
+            with self.store.reading() as connection:
+                return ask(Queries(connection, self.crawl))
+
+        return self.store.when_back(read)
 
     def counted(self) -> "Counter[tuple[str, str]]":
         """Every number of the crawl, by kind and what it counts."""
@@ -187,10 +189,10 @@ class Frontier:
         """How long the crawl has been running, in all."""
         return float(self._read(Queries.seconds))
 
-    def starts(self, *, given: bool = False) -> Iterator[str]:
-        """The URLs that the crawl started with; unless `given`, also where those redirect to."""
-        with self.store.reading() as connection:
-            yield from Queries(connection, self.crawl).starts(given=given)
+    def starts(self) -> list[tuple[str, bool]]:
+        """The URLs that the crawl started with, and where those redirect to: False for these."""
+        found: list[tuple[str, bool]] = self._read(lambda queries: list(queries.starts()))
+        return found
 
     # In the writer's thread.
 
@@ -200,20 +202,20 @@ class Frontier:
 
     def _begin(self) -> Effects:
         """What the current transaction changes in memory."""
-        if self._draft is None:
-            draft = self._draft = Effects(self)
-            self.store.when_written(lambda: self._apply(draft))
+        if self._effects is None:
+            effects = self._effects = Effects(self)
+            self.store.when_written(lambda: self._apply(effects))
             self.store.when_lost(self._forget)
-        return self._draft
+        return self._effects
 
     def _forget(self) -> None:
-        self._draft = None
+        self._effects = None
 
-    def _apply(self, draft: Effects) -> None:
-        self._draft = None
-        self.rooms, self.sequence = draft.rooms, draft.sequence
-        self.owned = draft.owned
-        for (name, digest), is_taken in draft.in_hand:
+    def _apply(self, effects: Effects) -> None:
+        self._effects = None
+        self.rooms, self.sequence = effects.rooms, effects.sequence
+        self.owned = effects.owned
+        for (name, digest), is_taken in effects.in_hand:
             in_hand = self.in_hand.setdefault(name, set())
             if is_taken:
                 in_hand.add(digest)
@@ -225,25 +227,25 @@ class Frontier:
     def _take_hosts(
         self, connection: Connection, items: Sequence[tuple[int, float]]
     ) -> list[TakenHosts]:
-        queries, draft, answers = Queries(connection, self.crawl), self._begin(), []
+        queries, effects, answers = Queries(connection, self.crawl), self._begin(), []
         for most, now in items:
             hosts = [
                 host._replace(not_before=self.time.from_store(host.not_before))
                 for host in queries.take_hosts(self.worker, most, self.time.to_store(now))
             ]
-            draft.owned.update(host.name for host in hosts)
+            effects.owned.update(host.name for host in hosts)
             next_at = queries.next_host() if len(hosts) < most else self.time.to_store(now)
             at = None if next_at is None else self.time.from_store(next_at)
             answers.append(TakenHosts(hosts, at))
         return answers
 
     def _borrow(self, connection: Connection, items: Sequence[str]) -> list[OwnedHost | None]:
-        queries, draft, answers = Queries(connection, self.crawl), self._begin(), []
+        queries, effects, answers = Queries(connection, self.crawl), self._begin(), []
         for name in items:
             queries.add_hosts([name], None)
             host = queries.borrow_host(self.worker, name, self.now())
             if host is not None:
-                draft.owned.add(name)
+                effects.owned.add(name)
                 host = host._replace(not_before=self.time.from_store(host.not_before))
             answers.append(host)
         return answers
@@ -256,7 +258,7 @@ class Frontier:
     def _release(
         self, connection: Connection, items: Sequence[Sequence[ReturnedHost]]
     ) -> list[int]:
-        to_store, draft, numbers = self.time.to_store, self._begin(), []
+        to_store, effects, numbers = self.time.to_store, self._begin(), []
         returned = [
             host._replace(
                 not_before=to_store(host.not_before),
@@ -269,8 +271,8 @@ class Frontier:
         for hosts in items:
             names = [host.name for host in hosts]
             keys = [(name, digest) for name in names for digest in self.in_hand.get(name, ())]
-            draft.owned.difference_update(names)
-            draft.in_hand += [(key, False) for key in keys]
+            effects.owned.difference_update(names)
+            effects.in_hand += [(key, False) for key in keys]
             numbers.append(len(keys))
         return numbers
 
@@ -279,15 +281,10 @@ class Frontier:
         Queries(connection, self.crawl).wake(names, self.now())
         return [None] * len(items)
 
-    def _wake_queued(self, connection: Connection, items: Sequence[Sequence[str]]) -> list[None]:
-        names = sorted({name for names in items for name in names})
-        Queries(connection, self.crawl).wake_queued(names, self.now())
-        return [None] * len(items)
-
     def _take(
         self, connection: Connection, items: Sequence[tuple[str, int, float]]
     ) -> list[LeasedBatch]:
-        queries, draft = Queries(connection, self.crawl), self._begin()
+        queries, effects = Queries(connection, self.crawl), self._begin()
         now = self.time.to_store(min(now for *_, now in items))
         wanted = [(name, limit + len(self.in_hand.get(name, ()))) for name, limit, _ in items]
         found: dict[str, list[tuple[str, LeasedUrl]]] = {name: [] for name, *_ in items}
@@ -300,8 +297,8 @@ class Frontier:
         for name, limit, asked in items:
             free = found[name][:limit]
             for digest, url in free:
-                draft.in_hand.append(((name, digest), True))
-                draft.rooms[url.kind].queue(name, -1)
+                effects.in_hand.append(((name, digest), True))
+                effects.rooms[url.kind].queue(name, -1)
             more_at: float | None = asked
             if name in later:
                 at = later[name]
@@ -312,28 +309,29 @@ class Frontier:
     def _settle(
         self, connection: Connection, items: Sequence[tuple[LeasedUrl, str, str, float]]
     ) -> list[Change]:
-        queries, draft = Queries(connection, self.crawl), self._begin()
-        changes, counts = [], Counter[tuple[str, str]]()
+        queries, effects = Queries(connection, self.crawl), self._begin()
+        changes, rows, counts = [], [], Counter[tuple[str, str]]()
         for url, state, reason, until in items:
             key, is_queued = place_of(url.url), state == "queued"
             at = self.time.to_store(until)
-            queries.finish([((state, reason, "", 0, None, url.attempts, at, None), key)])
-            draft.in_hand.append((key, False))
-            draft.rooms[url.kind].queue(url.host, is_queued)
+            rows.append(((state, reason, "", 0, None, url.attempts, at, None), key))
+            effects.in_hand.append((key, False))
+            effects.rooms[url.kind].queue(url.host, is_queued)
             counts[url.kind, "queued"] -= 1
             counts[url.kind, state] += 1
             pages = int(url.kind == "page")
             hosts = frozenset([url.host] if is_queued else [])
             changes.append(Change(hosts, {"leased": -pages, state: pages}))
+        queries.finish(sorted(rows, key=itemgetter(1)))
         queries.count(self.worker, counts)
         return changes
 
     def _writing(self, queries: Queries) -> Writing:
-        draft = self._begin()
-        if not self.store.is_sqlite and any(room.is_near for room in draft.rooms.values()):
+        effects = self._begin()
+        if not self.store.is_sqlite and any(room.is_near for room in effects.rooms.values()):
             self.see(queries.counted())  # others may have filled it
-        ways = Ways(queries, self.limits, draft.rooms, self._judge, self._alike)
-        return Writing(self, queries, ways, draft)
+        ways = Ways(queries, self.limits, effects.rooms, self._judge, self._alike)
+        return Writing(self, queries, ways, effects)
 
     def adding(self, connection: Connection, items: Sequence[Sequence[FoundUrl]]) -> list[Change]:
         """The job that adds URLs, for those who have no event loop."""
@@ -345,7 +343,7 @@ class Frontier:
     def _finish(self, connection: Connection, items: Sequence[FetchResult]) -> list[Change]:
         queries = Queries(connection, self.crawl)
         writing = self._writing(queries)
-        ways, draft = writing.ways, writing.draft
+        ways, effects = writing.ways, writing.effects
         keys = [place_of(item.url.url) for item in items]
         # This locks the rows, and reads them as they are now: nobody finds a shorter way to one of
         # them before all that it leads to is there as well.
@@ -354,11 +352,11 @@ class Frontier:
         shorter: list[Key] = []
         for item, key in zip(items, keys, strict=True):
             url, page, found = item.url, item.page, item.found
-            draft.in_hand.append((key, False))
+            effects.in_hand.append((key, False))
             ways.count(url.kind, "leased", page.state)
             if page.state == "queued":
                 ways.hosts.add(url.host)
-                draft.rooms[url.kind].queue(url.host, 1)
+                effects.rooms[url.kind].queue(url.host, 1)
             row = known.get(key)
             if row is not None and (row.depth, row.hops) != (url.depth, url.hops):
                 # A shorter way to it was found while it was being fetched.

@@ -177,13 +177,14 @@ class Queries:
         query = select(urls.c.digest).where(self._own & is_open)
         yield from map(bytes.fromhex, streamed.execute(query).scalars())
 
-    def worst(self, host: str, kind: str, number: int) -> list[tuple[str, int]]:
-        """The URLs of a host that would be leased last, with their sequence numbers."""
-        rows: list[tuple[str, int]] = []
+    def worst(self, host: str, kind: str, number: int) -> list[str]:
+        """The digests of the URLs of a host that would be leased last."""
+        rows: list[str] = []
         # Sitemaps usually stand before all pages: an index finds them without the pages.
         for least in (_SITEMAPS, -1.0) if kind == "sitemap" else (-1.0,):
             if len(rows) < number:
-                rows = self._run("worst", (self._crawl, host, kind, least, number)).all()
+                values = (self._crawl, host, kind, least, number)
+                rows = list(self._run("worst", values).scalars())
         return rows
 
     def delete(self, keys: Sequence[Key]) -> None:
@@ -295,12 +296,8 @@ class Queries:
         self._many("release", rows)
 
     def wake(self, names: Iterable[str], ready: float) -> None:
-        """Let hosts be taken that had nothing queued, and do now."""
+        """Let those hosts be taken that had nothing queued, and do now."""
         self._run("wake", (ready, self._crawl, self._names(names)))
-
-    def wake_queued(self, names: Iterable[str], ready: float) -> None:
-        """The same for those that have something queued."""
-        self._run("wake_queued", (ready, self._crawl, self._names(names)))
 
     def add_queued_hosts(self, ready: float) -> None:
         """Add the hosts of queued URLs that are not there yet."""
@@ -317,10 +314,13 @@ class Queries:
 
     def active_hosts(self, most: int) -> int:
         """How many hosts are owned, or have something queued; counted up to a limit."""
-        is_active = hosts.c.owner.is_not(None) | hosts.c.ready.is_not(None)
-        query = select(hosts.c.host).where((hosts.c.crawl == self._crawl) & is_active).limit(most)
-        counted = select(func.count()).select_from(query.subquery())
-        return int(self._connection.execute(counted).scalar_one())
+        number, is_owned = 0, hosts.c.owner.is_not(None)
+        # One by one, because each has an index.
+        for is_active in (is_owned, ~is_owned & hosts.c.ready.is_not(None)):
+            own = (hosts.c.crawl == self._crawl) & is_active
+            found = select(hosts.c.host).where(own).limit(most).subquery()
+            number += self._connection.execute(select(func.count()).select_from(found)).scalar_one()
+        return min(number, most)
 
     def is_any_owned(self) -> bool:
         """Whether any host is owned."""
@@ -344,11 +344,6 @@ class Queries:
         """Whether there is such a crawl."""
         query = select(crawls.c.id).where(crawls.c.id == self._crawl)
         return self._connection.execute(query).first() is not None
-
-    def sequence(self) -> int:
-        """The highest sequence number of a URL."""
-        query = select(func.max(urls.c.seq)).where(self._own)
-        return self._connection.execute(query).scalar() or 0
 
     def hosts_of_room(self, kind: str, worker: int) -> Iterator[tuple[str, int, int]]:
         """Each host, how many URLs of a kind are open, and how many of these may be dropped."""
@@ -396,14 +391,14 @@ class Queries:
         query = select(crawls.c.seconds).where(crawls.c.id == self._crawl)
         return float(self._connection.execute(query).scalar() or 0.0)
 
-    def starts(self, *, given: bool = False) -> Iterator[str]:
-        """The URLs that the crawl started with; unless `given`, also where those redirect to."""
+    def starts(self) -> Iterator[tuple[str, bool]]:
+        """The URLs that the crawl started with, and where those redirect to: False for these."""
         query = select(crawls.c.start).where(crawls.c.id == self._crawl)
-        yield from str(self._connection.execute(query).scalar() or "").split()
-        query = select(urls.c.url).where(self._own & (urls.c.source == "start"))
-        if given:
-            query = query.where(urls.c.found_in == "")
-        yield from self._connection.execute(query).scalars()
+        for url in str(self._connection.execute(query).scalar() or "").split():
+            yield url, True
+        columns = (urls.c.url, urls.c.found_in == "")
+        query = select(*columns).where(self._own & (urls.c.source == "start"))
+        yield from map(tuple, self._connection.execute(query))
 
     def settings(self) -> dict[str, Any]:
         """The settings that the crawl was given, without defaults, by their present names."""

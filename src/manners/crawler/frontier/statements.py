@@ -22,6 +22,19 @@ URL_COLUMNS = (
 
 _KEY = "crawl = ? AND host = ? AND digest = ?"
 _UNCHANGED = "depth = ? AND hops = ? AND priority = ? AND state = ? AND reason = ?"
+# PostgreSQL keeps the plan of a statement, even one from when the tables were empty: then it may
+# read all rows of a crawl for a few of them, until it is told the new sizes. `OFFSET 0`, `LATERAL`
+# with `LIMIT`, and `ANY(ARRAY(...))` leave it no choice but to look up each key.
+_AT_ONCE = "LIMIT 1 OFFSET 0"
+_IS_IDLE = (
+    "owner IS NULL AND ready IS NULL AND EXISTS (SELECT 1 FROM urls WHERE urls.crawl = hosts.crawl"
+    f" AND urls.host = hosts.host AND urls.state = 'queued' {_AT_ONCE})"
+)
+"""Whether a host has something queued, and nobody was told."""
+_ONE_MORE = (
+    "ON CONFLICT (crawl, host, form) DO UPDATE SET number = forms.number + excluded.number"
+    " RETURNING host, form, number"
+)
 
 
 def _statements(is_sqlite: bool) -> dict[str, str]:
@@ -45,10 +58,11 @@ def _statements(is_sqlite: bool) -> dict[str, str]:
         " ON CONFLICT (crawl, worker, kind, what)"
         " DO UPDATE SET number = counts.number + excluded.number",
         # The order of leasing, from its end.
-        "worst": "SELECT digest, seq FROM urls WHERE crawl = ? AND host = ? AND state = 'queued'"
+        "worst": "SELECT digest FROM urls WHERE crawl = ? AND host = ? AND state = 'queued'"
         " AND kind = ? AND priority >= ? ORDER BY priority, depth DESC, seq DESC LIMIT ?",
         "release": "UPDATE hosts SET owner = NULL, delay = ?, not_before = ?, ready = ?"
-        " WHERE crawl = ? AND host = ? AND owner = ?",
+        # Not by the index of owners: it would read all hosts that the worker has, for each.
+        " WHERE crawl = ? AND host = ? AND owner IS NOT DISTINCT FROM ?",
         **(_sqlite_texts(leased) if is_sqlite else _postgres_texts(leased)),
     }
     return {name: text.replace("?", mark) for name, text in texts.items()}
@@ -59,26 +73,15 @@ def _sqlite_texts(leased: str) -> dict[str, str]:
     keys = "json_each(?) AS k CROSS JOIN {0} ON {0}.crawl = ?"
     keys += " AND {0}.host = json_extract(k.value, '$[0]')"
     keys += " AND {0}.digest = json_extract(k.value, '$[1]')"
+    among = "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?)"
     given = "host IN (SELECT value FROM json_each(?))"
-    is_queued = (
-        "EXISTS (SELECT 1 FROM urls"
-        " WHERE urls.crawl = hosts.crawl AND urls.host = hosts.host AND urls.state = 'queued')"
-    )
     return {
-        "known": "SELECT urls.host, digest, depth, hops, state, reason, kind, priority"
-        f" FROM {keys.format('urls')}",
-        "targets": f"SELECT pages.host, digest, targets, location FROM {keys.format('pages')}",
-        "delete": "DELETE FROM urls WHERE crawl = ? AND (host, digest) IN"
-        " (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))",
-        "drop": "UPDATE urls SET state = 'blocked', reason = ?, rule = ?, line = 0"
-        " WHERE crawl = ? AND (host, digest) IN"
-        " (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?))",
+        **_by_key(keys, among),
         "insert": f"INSERT INTO urls {_values(URL_COLUMNS)}",
         "forms": "INSERT INTO forms (crawl, host, form, number)"
         " SELECT ?, json_extract(value, '$[0]'), json_extract(value, '$[1]'),"
         " json_extract(value, '$[2]') FROM json_each(?) WHERE true"
-        " ON CONFLICT (crawl, host, form) DO UPDATE SET number = forms.number + excluded.number"
-        " RETURNING host, form, number",
+        f" {_ONE_MORE}",
         "due": f"SELECT {leased}, digest FROM urls"
         " WHERE crawl = ? AND host = ? AND state = 'queued' AND not_before <= ?"
         " ORDER BY priority DESC, depth, seq LIMIT ?",
@@ -86,12 +89,8 @@ def _sqlite_texts(leased: str) -> dict[str, str]:
         " WHERE crawl = ? AND host = ? AND state = 'queued' AND not_before > ?",
         "new_hosts": "INSERT INTO hosts (crawl, host, ready) SELECT ?, value, ? FROM json_each(?)"
         " WHERE true ON CONFLICT (crawl, host) DO NOTHING RETURNING host",
-        "wake": f"UPDATE hosts SET ready = ? WHERE crawl = ? AND {given}"
-        " AND owner IS NULL AND ready IS NULL",
-        "wake_queued": f"UPDATE hosts SET ready = ? WHERE crawl = ? AND {given}"
-        f" AND owner IS NULL AND ready IS NULL AND {is_queued}",
-        "wake_all": "UPDATE hosts SET ready = ? WHERE crawl = ?"
-        f" AND owner IS NULL AND ready IS NULL AND {is_queued}",
+        "wake": f"UPDATE hosts SET ready = ? WHERE crawl = ? AND {given} AND {_IS_IDLE}",
+        "wake_all": f"UPDATE hosts SET ready = ? WHERE crawl = ? AND {_IS_IDLE}",
         "take_hosts": "UPDATE hosts SET owner = ?, epoch = epoch + 1, wanted = NULL"
         " WHERE crawl = ? AND host IN"
         " (SELECT host FROM hosts WHERE crawl = ? AND owner IS NULL AND ready <= ?"
@@ -104,23 +103,14 @@ def _sqlite_texts(leased: str) -> dict[str, str]:
 def _postgres_texts(leased: str) -> dict[str, str]:
     """Statements for many rows, which come as arrays or as JSON."""
     keys = (
-        "unnest(?::text[], ?::text[]) AS k(h, d)"
-        " JOIN {0} ON {0}.crawl = ? AND {0}.host = k.h AND {0}.digest = k.d"
+        "unnest(?::text[], ?::text[]) AS k(h, d) CROSS JOIN LATERAL (SELECT * FROM {0}"
+        " WHERE {0}.crawl = ? AND {0}.host = k.h AND {0}.digest = k.d LIMIT 1) AS {0}"
     )
+    among = "SELECT * FROM unnest(?::text[], ?::text[])"
     given = "host = ANY(?)"
     columns = ", ".join(URL_COLUMNS)
-    is_queued = (
-        "EXISTS (SELECT 1 FROM urls"
-        " WHERE urls.crawl = hosts.crawl AND urls.host = hosts.host AND urls.state = 'queued')"
-    )
     return {
-        "known": "SELECT urls.host, digest, depth, hops, state, reason, kind, priority"
-        f" FROM {keys.format('urls')}",
-        "targets": f"SELECT pages.host, digest, targets, location FROM {keys.format('pages')}",
-        "delete": "DELETE FROM urls WHERE crawl = ? AND (host, digest) IN"
-        " (SELECT * FROM unnest(?::text[], ?::text[]))",
-        "drop": "UPDATE urls SET state = 'blocked', reason = ?, rule = ?, line = 0"
-        " WHERE crawl = ? AND (host, digest) IN (SELECT * FROM unnest(?::text[], ?::text[]))",
+        **_by_key(keys, among),
         # Another worker may be adding the same URL just now: then this waits for it.
         "insert": f"INSERT INTO urls ({columns}) SELECT {columns}"
         " FROM jsonb_to_recordset(?::jsonb) AS new(crawl bigint, host text, digest text, url text,"
@@ -130,8 +120,7 @@ def _postgres_texts(leased: str) -> dict[str, str]:
         # In one order for all workers: no two wait for each other.
         "forms": "INSERT INTO forms (crawl, host, form, number)"
         " SELECT ?, * FROM unnest(?::text[], ?::bigint[], ?::int[]) ORDER BY 2, 3"
-        " ON CONFLICT (crawl, host, form) DO UPDATE SET number = forms.number + excluded.number"
-        " RETURNING host, form, number",
+        f" {_ONE_MORE}",
         "due": f"SELECT {', '.join(f'found.{name}' for name in LeasedUrl._fields)}, found.digest"
         " FROM unnest(?::text[], ?::int[]) AS k(h, most) CROSS JOIN LATERAL"
         f" (SELECT {leased}, digest FROM urls WHERE crawl = ? AND urls.host = k.h"
@@ -143,18 +132,29 @@ def _postgres_texts(leased: str) -> dict[str, str]:
         # is writing to his host just now.
         "new_hosts": "INSERT INTO hosts (crawl, host, ready) SELECT ?, name, ?::float8"
         " FROM unnest(?::text[]) AS new(name)"
-        " WHERE NOT EXISTS (SELECT 1 FROM hosts WHERE crawl = ? AND host = name)"
+        f" WHERE NOT EXISTS (SELECT 1 FROM hosts WHERE crawl = ? AND host = name {_AT_ONCE})"
         " ORDER BY name ON CONFLICT (crawl, host) DO NOTHING RETURNING host",
-        "wake": _woken(given),
-        "wake_queued": _woken(f"{given} AND {is_queued}"),
-        "wake_all": _woken(is_queued),
+        "wake": _woken(f"{given} AND {_IS_IDLE}"),
+        "wake_all": _woken(_IS_IDLE),
         "take_hosts": "WITH due AS (SELECT host FROM hosts WHERE crawl = ? AND owner IS NULL"
         " AND ready <= ? ORDER BY ready LIMIT ? FOR UPDATE SKIP LOCKED)"
-        " UPDATE hosts SET owner = ?, epoch = epoch + 1, wanted = NULL FROM due"
-        " WHERE hosts.crawl = ? AND hosts.host = due.host"
-        " RETURNING hosts.host, epoch, delay, not_before",
+        " UPDATE hosts SET owner = ?, epoch = epoch + 1, wanted = NULL"
+        " WHERE crawl = ? AND host = ANY(ARRAY(SELECT host FROM due))"
+        " RETURNING host, epoch, delay, not_before",
         "lock_hosts": f"SELECT host FROM hosts WHERE crawl = ? AND {given}"
         " AND (owner IS NULL OR owner = ?) ORDER BY host FOR UPDATE",
+    }
+
+
+def _by_key(keys: str, among: str) -> dict[str, str]:
+    """Statements for many URLs: `keys` joins a table with them, `among` selects them."""
+    return {
+        "known": "SELECT urls.host, digest, depth, hops, state, reason, kind, priority"
+        f" FROM {keys.format('urls')}",
+        "targets": f"SELECT pages.host, digest, targets, location FROM {keys.format('pages')}",
+        "delete": f"DELETE FROM urls WHERE crawl = ? AND (host, digest) IN ({among})",
+        "drop": "UPDATE urls SET state = 'blocked', reason = ?, rule = ?, line = 0"
+        f" WHERE crawl = ? AND (host, digest) IN ({among})",
     }
 
 
@@ -162,7 +162,7 @@ def _woken(condition: str) -> str:
     """Wakes hosts in one order for all workers, so that no two wait for each other."""
     return (
         "UPDATE hosts SET ready = ? FROM (SELECT crawl, host FROM hosts WHERE crawl = ?"
-        f" AND {condition} AND owner IS NULL AND ready IS NULL ORDER BY host FOR UPDATE) AS idle"
+        f" AND {condition} ORDER BY host FOR UPDATE) AS idle"
         " WHERE hosts.crawl = idle.crawl AND hosts.host = idle.host"
     )
 

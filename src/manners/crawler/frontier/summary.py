@@ -116,10 +116,10 @@ class CrawlSummary:
         query = select(*by, func.count().label("number")).where(self._all_urls).group_by(*by)
         return self._connection.execute(query).all()
 
-    def answers(self) -> Rows:
-        """Pages that are done or failed, by `state`, `status` and `reason`."""
-        by = (urls.c.state, urls.c.status, urls.c.reason)
-        is_over = self._page_urls & urls.c.state.in_(("done", "failed"))
+    def outcome_counts(self) -> Rows:
+        """URLs that are not queued, by `kind`, `state`, `status` and `reason`."""
+        by = (urls.c.kind, urls.c.state, urls.c.status, urls.c.reason)
+        is_over = self._all_urls & urls.c.state.not_in(("queued", "leased"))
         query = select(*by, func.count().label("number")).where(is_over).group_by(*by)
         return self._connection.execute(query).all()
 
@@ -134,19 +134,10 @@ class CrawlSummary:
     def blocked_rules(self, limit: int | None = None) -> tuple[int, Rows]:
         """Blocked pages by `reason`, `rule` and `line`: how many rows, and the most frequent."""
         by, number = (urls.c.reason, urls.c.rule, urls.c.line), func.count().label("number")
-        query = select(*by, number).where(self._blocked_pages).group_by(*by)
+        # How many rows there are comes with each: the table is read once.
+        query = select(*by, number, func.count().over()).where(self._blocked_pages).group_by(*by)
         rows = self._connection.execute(query.order_by(number.desc(), *by).limit(limit)).all()
-        return int(self._scalar(select(func.count()).select_from(query.subquery()))), rows
-
-    def undecided(self) -> int:
-        """Pages and sitemaps whose robots.txt could not be reached."""
-        is_blocked = (urls.c.state == "blocked") & (urls.c.reason == "unreachable")
-        return self._count(self._all_urls & is_blocked)
-
-    def sitemaps_read(self) -> int:
-        """Sitemaps that were read."""
-        is_read = (urls.c.kind == "sitemap") & (urls.c.status == 200)
-        return self._count(self._all_urls & is_read)
+        return rows[0][-1] if rows else 0, [row[:-1] for row in rows]
 
     def attempts(self) -> int:
         """Requests for pages."""

@@ -7,18 +7,34 @@ from sqlalchemy import Connection, case, func, select, update
 
 from manners.crawler.frontier.queries import Queries
 from manners.crawler.frontier.tables import hosts, workers
-from manners.evidence.strands import SHARED, close_strand, lock_strand
+from manners.evidence.strands import SHARED, close_strand, end_session, lock_strand
+
+
+def server_time(connection: Connection) -> float:
+    """The time, by the clock of a server."""
+    query = "SELECT extract(epoch FROM clock_timestamp())::float8"
+    return float(connection.exec_driver_sql(query).scalar_one())
+
+
+def unended(connection: Connection, crawl: int, worker: int) -> Sequence[Any]:
+    """The other workers of a crawl that have not ended; the lease of some may be over."""
+    is_other = (workers.c.crawl == crawl) & (workers.c.id != worker) & workers.c.ended.is_(None)
+    return connection.execute(select(workers).where(is_other).order_by(workers.c.id)).all()
 
 
 def living(connection: Connection, crawl: int, worker: int, now: float) -> Sequence[Any]:
-    """The other workers of a crawl that live, as far as anybody can know."""
-    is_other = (workers.c.crawl == crawl) & (workers.c.id != worker)
-    is_living = workers.c.ended.is_(None) & (workers.c.until > now)
-    return connection.execute(select(workers).where(is_other & is_living)).all()
+    """Those of them that live, as far as anybody can know."""
+    return [row for row in unended(connection, crawl, worker) if row.until > now]
 
 
 def close_late(
-    connection: Connection, crawl: int, worker: int, now: float, *, is_alone: bool = False
+    connection: Connection,
+    crawl: int,
+    worker: int,
+    now: float,
+    *,
+    lease: float,
+    is_alone: bool = False,
 ) -> None:
     """Close the other workers whose lease is over; all of them, if a lock says that none lives."""
     is_late = workers.c.ended.is_(None) & (workers.c.id != worker)
@@ -29,9 +45,11 @@ def close_late(
     closed = 0
     for row in connection.execute(query).all():
         if row.strand != SHARED:
-            # One that was stopped in the middle of a transaction is closed when the server has
-            # ended that: nobody waits for it.
+            # One that was stopped in the middle of a transaction is closed when that has ended:
+            # nobody waits for it, but if it takes long, it is ended.
             if not lock_strand(connection, row.strand):
+                if now - row.seen > 2 * lease:
+                    end_session(connection, row.strand)
                 continue
             close_strand(connection, row.strand)
         end(connection, crawl, row.id, f"closed: not heard of for {now - row.seen:.0f} s", now)

@@ -31,15 +31,33 @@ class Effects:
         self.in_hand: list[tuple[Key, bool]] = []
         """URLs that are fetched from now on, or are not any more, in this order."""
         self.owned = set(frontier.owned)
+        self._in_hand_before = frontier.in_hand
+
+    def in_hand_of(self, name: str) -> set[str]:
+        """The digests of a host's URLs that are being fetched, those of this transaction included.
+
+        They are still queued in the store, and nobody may drop them.
+        """
+        found = set(self._in_hand_before.get(name, ()))
+        for (host, digest), is_taken in self.in_hand:
+            if host == name:
+                (found.add if is_taken else found.discard)(digest)
+        return found
+
+    def hosts_in_hand(self) -> set[str]:
+        """The hosts with URLs that are, or were, being fetched."""
+        return {*self._in_hand_before, *(host for (host, _), _ in self.in_hand)}
 
 
 class Writing:
     """What one job writes: look at found URLs with `ways`, then `write`."""
 
-    def __init__(self, frontier: "Frontier", queries: Queries, ways: Ways, draft: Effects) -> None:
+    def __init__(
+        self, frontier: "Frontier", queries: Queries, ways: Ways, effects: Effects
+    ) -> None:
         self._frontier, self._queries = frontier, queries
-        self.ways, self.draft = ways, draft
-        self._before = _numbers(draft.rooms)
+        self.ways, self.effects = ways, effects
+        self._before = _numbers(effects.rooms)
 
     def finish(self, items: Sequence[FetchResult], keys: Sequence[Key]) -> None:
         """Write what came of URLs."""
@@ -81,7 +99,7 @@ class Writing:
 
     def write(self) -> Change:
         """Write what is new or better, and drop what there is no room for."""
-        queries, ways, draft = self._queries, self.ways, self.draft
+        queries, ways, effects = self._queries, self.ways, self.effects
         new, newer = self._new_rows()
         queries.insert(new)
         settled: list[tuple[Row, Key, Row]] = []
@@ -100,10 +118,10 @@ class Writing:
         queries.settle(sorted(settled, key=itemgetter(1)))
         queries.shorten(sorted(shortened, key=itemgetter(1)))
         # Hosts come first: only URLs of a host that is there can be dropped.
-        owned = draft.owned
+        owned = effects.owned
         foreign = ways.hosts - owned
         added = queries.add_hosts(sorted(foreign), self._frontier.now()) if foreign else set()
-        for room in draft.rooms.values():
+        for room in effects.rooms.values():
             self._make_room(room, newer)
         self._count()
         states: Counter[str] = Counter()
@@ -116,14 +134,14 @@ class Writing:
     def _new_rows(self) -> tuple[list[Row], set[Key]]:
         """The rows of new URLs, and their keys."""
         rows: list[Row] = []
-        ways, draft = self.ways, self.draft
+        ways, effects = self.ways, self.effects
         # Later is more, whoever finds it, as far as clocks agree.
-        draft.sequence = max(draft.sequence, int(self._frontier.now() * 1_000) << 16)
+        effects.sequence = max(effects.sequence, int(self._frontier.now() * 1_000) << 16)
         for key, url in ways.urls.items():
             found = url.found
             if not url.is_new or found is None:
                 continue
-            draft.sequence += 1
+            effects.sequence += 1
             ways.counts[url.kind, url.state] += 1
             if url.state == "queued":
                 ways.hosts.add(key[0])
@@ -132,14 +150,14 @@ class Writing:
                     *(*key, clean(found.url), found.source, clean(found.found_in)),
                     *(url.depth, url.priority, clean(found.lastmod), url.reason),
                     *(clean(url.rule), url.line, url.kind, url.state, url.hops),
-                    draft.sequence,
+                    effects.sequence,
                 )
             )
         return rows, {(row[0], row[1]) for row in rows}
 
     def _count(self) -> None:
         """Write by how many the numbers of the crawl change."""
-        counts, rooms = Counter(self.ways.counts), self.draft.rooms
+        counts, rooms = Counter(self.ways.counts), self.effects.rooms
         for kind in rooms:
             counts[kind, "queued"] += counts.pop((kind, "leased"), 0)
         for key, number in _numbers(rooms).items():
@@ -154,8 +172,8 @@ class Writing:
         if room.by_host is None:
             room.load(queries.hosts_of_room(room.kind, worker))
             room.loaded_at = self._frontier.now()
-            for name, in_hand in self._frontier.in_hand.items():
-                room.queue(name, -len(in_hand))
+            for name in self.effects.hosts_in_hand():
+                room.queue(name, -len(self.effects.in_hand_of(name)))
         # Of a host that another worker owns, only what is new can be dropped: nobody has seen it.
         fresh: Counter[str] = Counter()
         for key in newer:
@@ -171,10 +189,10 @@ class Writing:
     def _drop(self, room: Room, name: str, number: int, newer: set[Key], *, is_free: bool) -> None:
         """Drop the worst URLs of a host: new ones are forgotten, others blocked."""
         queries, ways = self._queries, self.ways
-        in_hand = self._frontier.in_hand.get(name, ())
+        in_hand = self.effects.in_hand_of(name)
         if is_free:
             worst = queries.worst(name, room.kind, number + len(in_hand))
-            keys = [(name, digest) for digest, _ in worst if digest not in in_hand][:number]
+            keys = [(name, digest) for digest in worst if digest not in in_hand][:number]
         else:
             fresh = [key for key in newer if key[0] == name and self._is_queued(key)]
             last_first = sorted(map(self._order, fresh), reverse=True)
