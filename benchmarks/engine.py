@@ -31,6 +31,8 @@ PLAIN = "manners, plain Python"
 FEW = (OWN, "fastrobots")
 PART = 1_000
 """How many real files are a turn."""
+SMALL = 2_000
+"""Most real files are smaller. What a parser does for every file shows in these."""
 
 
 @dataclass(frozen=True)
@@ -163,12 +165,12 @@ class Bench:
                 self._note(row, name, turns.session, *arguments)
         self.done(row)
 
-    def corpus(self, bodies: list[bytes]) -> None:
+    def corpus(self, title: str, bodies: list[bytes]) -> None:
         """Nanoseconds a file, from bytes to a first verdict, over all files."""
-        row = Row(f"{len(bodies):,} real files: parse, policy, first check")
+        row = Row(f"{len(bodies):,} {title}: parse, policy, first check")
         nothing = File(b"", [])
         for number, staying in self.rounds(row, but_plain=True):
-            draw = self.draw("corpus", number)
+            draw = self.draw(title, number)
             total = dict.fromkeys(staying, 0.0)
             for start in range(0, len(bodies), PART):
                 part = [
@@ -280,7 +282,8 @@ def measure(seed: int, effort: Effort, corpus: Path) -> Report:
         bench.session(f"{title}: parse, policy, 100 checks", make, count)
     if corpus.is_file():
         bodies = workloads.corpus(corpus)[: effort.files]
-        bench.corpus(bodies)
+        bench.corpus("real files", bodies)
+        bench.corpus("of them below 2 KB", [body for body in bodies if len(body) < SMALL])
     else:
         report.remarks.append(f"real files: there is no {corpus.name}; memory is of typical files")
         draw = bench.draw("bodies")

@@ -3,8 +3,8 @@
     python -m tests.memory.asan [tests to run instead]
 
 Builds the kernel with both sanitizers in a temporary folder, sees that they notice a read behind
-the end of an array, then runs the differential tests, the corpus and columns in Arrow memory. Any
-report fails the run.
+the end of an array, then runs the differential tests, the corpus, columns in Arrow memory and
+sites. Any report fails the run.
 """
 
 import os
@@ -20,7 +20,8 @@ from tests.differential.test_planted_bugs import LINKER, LOAD, ROOT, build, to_c
 FLAGS = ["-fsanitize=address,undefined", "-fno-omit-frame-pointer", "-g"]
 TESTS = [
     *("tests/differential/test_engines.py", "tests/differential/test_corpus.py"),
-    "tests/compat/test_arrow.py",
+    *("tests/compat/test_arrow.py", "tests/bulk/test_promises_columns.py"),
+    "tests/bulk/test_promises_answers.py",
 ]
 BUDGET = {"TEST_PAIRS": "60000", "TEST_EXAMPLES": "25", "TEST_CORPUS_STEP": "6"}
 """The sanitizers make everything several times slower."""

@@ -32,7 +32,7 @@ cdef class Origins:
             self.rulesets[i] = &(<Matcher>policy).ruleset
             self.texts[i] = <const uint8_t *>PyBytes_AS_STRING(self.keys[i])
             self.sizes[i] = PyBytes_GET_SIZE(self.keys[i])
-            place = self._hash(self.texts[i], self.sizes[i]) & self.mask
+            place = hash_text(self.texts[i], self.sizes[i], self.seed) & self.mask
             while self.places[place] != 0:
                 place = (place + 1) & self.mask
             self.places[place] = <int32_t>i + 1
@@ -43,20 +43,9 @@ cdef class Origins:
         free(self.sizes)
         free(self.places)
 
-    cdef inline uint64_t _hash(self, const uint8_t *text, Py_ssize_t size) noexcept nogil:
-        cdef uint64_t mixed = self.seed ^ <uint64_t>size, part
-        while size > 0:
-            part = 0
-            memcpy(&part, text, 8 if size > 8 else size)
-            mixed = (mixed ^ part) * <uint64_t>0x9E3779B97F4A7C15
-            mixed ^= mixed >> 29
-            text += 8
-            size -= 8
-        return mixed ^ (mixed >> 32)
-
     cdef int32_t find(self, const uint8_t *text, Py_ssize_t size) noexcept nogil:
         """The number of an origin; -1 when there is none."""
-        cdef uint64_t place = self._hash(text, size) & self.mask
+        cdef uint64_t place = hash_text(text, size, self.seed) & self.mask
         cdef int32_t number
         while self.places[place] != 0:
             number = self.places[place] - 1

@@ -355,7 +355,6 @@ cdef int shrink(RuleSet *ruleset) except -1:
     ruleset.nodes = <Node *>shrunk(ruleset.nodes, ruleset.node_count * sizeof(Node))
     ruleset.pieces = <Piece *>shrunk(ruleset.pieces, ruleset.piece_count * sizeof(Piece))
     ruleset.lists = <Wilds *>shrunk(ruleset.lists, ruleset.list_count * sizeof(Wilds))
-    ruleset.pool = <uint8_t *>shrunk(ruleset.pool, ruleset.pool_size)
     ruleset.grams = <Grams *>shrunk(ruleset.grams, ruleset.gram_count * sizeof(Grams))
     return 0
 

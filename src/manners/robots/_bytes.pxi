@@ -156,6 +156,24 @@ cdef Py_ssize_t normalise(
     return n
 
 
+cdef uint64_t hash_text(const uint8_t *text, Py_ssize_t size, uint64_t seed) noexcept nogil:
+    """A hash that nobody can foresee who does not know the seed; equal ones may differ."""
+    cdef uint64_t mixed = seed ^ <uint64_t>size, part
+    while size > 0:
+        part = 0
+        memcpy(&part, text, 8 if size > 8 else size)
+        mixed = (mixed ^ part) * <uint64_t>0x9E3779B97F4A7C15
+        mixed ^= mixed >> 29
+        text += 8
+        size -= 8
+    return mixed ^ (mixed >> 32)
+
+
+cdef inline str text_from(const uint8_t *text, Py_ssize_t size):
+    """`_text.to_text`"""
+    return PyUnicode_DecodeUTF8(<const char *>text, size, "surrogateescape")
+
+
 # Memory.
 
 cdef int make_room(void **items, Py_ssize_t *room, Py_ssize_t count, size_t size) except -1:

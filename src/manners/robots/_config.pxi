@@ -4,6 +4,9 @@ cdef struct Spelling:
     const uint8_t *text
     Py_ssize_t size
     int kind
+    # Of a spelling of 8 bytes or more, the first and the last eight, and in which of them a letter
+    # is: there, bit 5 is its case.
+    uint64_t first, first_case, last, last_case
 
 cdef class Config:
     """A dialect in numbers, with its Python functions where the kernel has none of its own."""
@@ -56,6 +59,7 @@ cdef class Config:
             self.spellings[i].text = <const uint8_t *>PyBytes_AS_STRING(text)
             self.spellings[i].size = PyBytes_GET_SIZE(text)
             self.spellings[i].kind = KINDS[known[text]]
+            set_up_eights(&self.spellings[i])
         for i in range(257):
             self.by_letter[i] = sum(text[0] < i for text in self.keep)
 
@@ -70,3 +74,35 @@ cdef class Config:
             self.own_keys[agents] = found
         return found
 
+
+cdef void set_up_eights(Spelling *spelling) noexcept:
+    cdef uint8_t cases[8]
+    cdef const uint8_t *last = spelling.text + spelling.size - 8
+    cdef Py_ssize_t i
+    if spelling.size < 8:
+        return
+    spelling.first, spelling.last = bytes_at_once(spelling.text), bytes_at_once(last)
+    for i in range(8):
+        cases[i] = 0x20 if c"a" <= spelling.text[i] <= c"z" else 0
+    spelling.first_case = bytes_at_once(cases)
+    for i in range(8):
+        cases[i] = 0x20 if c"a" <= last[i] <= c"z" else 0
+    spelling.last_case = bytes_at_once(cases)
+
+
+cdef inline uint64_t bytes_at_once(const uint8_t *text) noexcept nogil:
+    cdef uint64_t number
+    memcpy(&number, text, 8)
+    return number
+
+
+cdef inline bint begins_key(Spelling *spelling, const uint8_t *key) noexcept nogil:
+    """Whether a key that is no shorter begins with a spelling, whatever its case."""
+    cdef Py_ssize_t i = 0
+    if spelling.size >= 8 and spelling.size <= 16:
+        # Eight bytes at once: the lines of a file are mostly such keys.
+        return ((bytes_at_once(key) | spelling.first_case) == spelling.first and
+                (bytes_at_once(key + spelling.size - 8) | spelling.last_case) == spelling.last)
+    while i < spelling.size and LOWER[key[i]] == spelling.text[i]:
+        i += 1
+    return i == spelling.size

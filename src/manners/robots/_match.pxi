@@ -156,31 +156,43 @@ cdef bint pieces_match(
     return True
 
 
+cdef inline const uint8_t *path_of(
+    int path_code, const uint8_t *url, Py_ssize_t url_size, Py_ssize_t *size,
+    uint8_t *few, uint8_t **buffer
+) noexcept nogil:
+    """The normalised path of a URL: part of it where it is plain, else written to `few`, of STACK
+    bytes, or to a new buffer, which the caller frees. NULL without memory."""
+    cdef Py_ssize_t end = 0, start = find_path(url, url_size, &end), written
+    cdef const uint8_t *path = url + start
+    cdef uint8_t *out = few
+    if start < 0:
+        size[0] = 1
+        return <const uint8_t *>b"/"
+    size[0] = end - start
+    if path[0] == c"/" and is_plain(path_code, path, size[0]):
+        return path
+    if 3 * size[0] + 1 > STACK:
+        out = buffer[0] = <uint8_t *>malloc(3 * size[0] + 1)
+        if out == NULL:
+            return NULL
+    # `match_path`: a path that begins with ? or ; gets a slash in front.
+    written = path[0] != c"/"
+    out[0] = c"/"
+    size[0] = written + normalise(path_code, path, size[0], out + written)
+    return out
+
+
 cdef int check_url(
     RuleSet *ruleset, const uint8_t *url, Py_ssize_t size, uint64_t *rank
 ) noexcept nogil:
     """1 allowed, 0 disallowed, -1 no memory; for dialects whose normaliser the kernel knows."""
-    cdef Py_ssize_t end = 0, start = find_path(url, size, &end), written
     cdef uint8_t few[STACK]
     cdef uint8_t *buffer = NULL
-    cdef uint8_t *out = &few[0]
-    cdef const uint8_t *path = <const uint8_t *>b"/"
-    cdef int allowed
-    size = 1
-    if start >= 0:
-        path = url + start
-        size = end - start
-        if path[0] != c"/" or not is_plain(ruleset.path_code, path, size):
-            if 3 * size + 1 > STACK:
-                out = buffer = <uint8_t *>malloc(3 * size + 1)
-                if buffer == NULL:
-                    return -1
-            # `match_path`: a path that begins with ? or ; gets a slash in front.
-            written = path[0] != c"/"
-            out[0] = c"/"
-            size = written + normalise(ruleset.path_code, path, size, out + written)
-            path = out
-    allowed = check_path(ruleset, path, size, rank)
+    cdef Py_ssize_t path_size = 0
+    cdef const uint8_t *path = path_of(ruleset.path_code, url, size, &path_size, few, &buffer)
+    cdef int allowed = -1
+    if path != NULL:
+        allowed = check_path(ruleset, path, path_size, rank)
     free(buffer)
     return allowed
 

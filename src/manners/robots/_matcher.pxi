@@ -3,7 +3,6 @@
 cdef class Matcher:
     """The rules for one agent, and the verdicts that follow."""
 
-    cdef readonly object robots
     cdef readonly tuple agents
     cdef readonly str agent
     cdef readonly int specificity
@@ -13,32 +12,29 @@ cdef class Matcher:
     cdef Config config
     cdef RuleSet ruleset
     cdef bytes file               # what the rule set points into
+    cdef object url
+    cdef bint truncated
+    cdef object parsed            # a weak reference to the file, or an equal file
     cdef Py_ssize_t checks
 
-    def __cinit__(self, robots, tuple agents not None):
+    def __cinit__(self, File robots not None, tuple agents not None):
         cdef Scan scan
+        cdef FewLines few
         cdef Config config = config_of(robots.dialect)
         cdef bytes body = robots.body
         if len(body) > MAX_BODY:
             raise OverflowError("a robots.txt of 1 GiB or more")
-        self.config, self.robots, self.agents, self.file = config, robots, agents, body
-        self.ruleset.body = <const uint8_t *>PyBytes_AS_STRING(body)
-        self.ruleset.rank, self.ruleset.path_code = config.rank, config.path_code
-        self.ruleset.wildcards = config.wildcards
-        self.ruleset.robots_txt_allowed = config.robots_txt_allowed
+        self.config, self.agents, self.file = config, agents, body
+        self.url, self.truncated = robots.url, robots.truncated
+        self.parsed = PyWeakref_NewRef(robots, None)
+        set_up_rules(&self.ruleset, config, <const uint8_t *>PyBytes_AS_STRING(body))
         self.agent = ""
         self._timed_lines = ()
-        memset(&scan, 0, sizeof(Scan))
+        start_scan(&scan, &few)
         try:
             scan_file(&scan, config, self.ruleset.body, len(body))
             self.too_many_rules = 0 <= config.max_rules < scan.rules_with_value
-            self._choose(&scan)
-            self._gather(&scan)
-            if (config.falls_back and config.selects_by_name
-                    and self.ruleset.rule_count == 0 and self.specificity > 1):
-                # An own section without rules counts as absent.
-                self._choose_by_name(&scan, [])
-                self._gather(&scan)
+            self._read(&scan, robots)
             if self.too_many_rules:
                 self.ruleset.rule_count = 0
         finally:
@@ -47,28 +43,48 @@ cdef class Matcher:
     def __dealloc__(self):
         free_rules(&self.ruleset)
 
-    cdef int _gather(self, Scan *scan) except -1:
-        """Take what counts from the chosen groups."""
-        self._gather_timed(scan)
-        url = self.robots.url if self.config.needs_url else None
-        return gather_rules(&self.ruleset, self.config, scan, url)
+    @property
+    def robots(self):
+        """The parsed file; an equal one where that is gone.
 
-    cdef bytes _agent_bytes(self, AgentLine *line):
-        if line.start < 0:
-            return b"*"
-        return PyBytes_FromStringAndSize(<const char *>self.ruleset.body + line.start, line.size)
+        A file keeps its policies. If they kept it too, neither would be freed before the garbage
+        collector comes by.
+        """
+        robots = self.parsed
+        if isinstance(robots, File):
+            return robots
+        robots = robots()
+        if robots is None:
+            robots = robots_class(self.file, self.config.dialect, self.url, self.truncated)
+            self.parsed = robots
+        return robots
 
-    cdef int _choose(self, Scan *scan) except -1:
+    cdef int _read(self, Scan *scan, File robots) except -1:
+        """Take what counts for the agent from the lines of the file."""
+        cdef Config config = self.config
+        cdef Choice choice
+        url = self.url if config.needs_url else None
+        if config.selects_by_name:
+            rules_by_name(&self.ruleset, config, scan, config.own(self.agents), url, &choice)
+            self.specificity, self._has_group = choice.specificity, choice.first >= 0
+            if choice.first >= 0:
+                self.agent = self._agent_text(&scan.agents[choice.first])
+        else:
+            self._select(scan, robots)
+            gather_rules(&self.ruleset, config, scan, url)
+        self._timed_lines = timed_lines(self.ruleset.body, scan)
+        return 0
+
+    cdef int _select(self, Scan *scan, File robots) except -1:
+        """Choose groups by the dialect's own function."""
         cdef Py_ssize_t i
-        if self.config.selects_by_name:
-            return self._choose_by_name(scan, self.config.own(self.agents))
         if self.config.needs_groups:
             # The choice may depend on rules, so it gets the groups as they are read.
-            groups = self.robots.groups
+            groups = robots.groups
         else:
             names = [[] for _ in range(scan.group_count)]
             for i in range(scan.agent_count):
-                names[scan.agents[i].group].append(to_text(self._agent_bytes(&scan.agents[i])))
+                names[scan.agents[i].group].append(self._agent_text(&scan.agents[i]))
             groups = [self.config.make_group(tuple(names[i]), line=scan.groups[i].line)
                       for i in range(scan.group_count)]
         choice = self.config.select(groups, self.agents, self.config.dialect)
@@ -78,96 +94,13 @@ cdef class Matcher:
         for i in range(scan.group_count):
             scan.groups[i].chosen = scan.groups[i].line in chosen
         for i in range(scan.agent_count):
-            name = to_text(self._agent_bytes(&scan.agents[i]))
             scan.agents[i].matched = (
                 scan.groups[scan.agents[i].group].chosen
-                and self.config.agent_key(name) in choice.keys)
+                and self.config.agent_key(self._agent_text(&scan.agents[i])) in choice.keys)
         return 0
 
-    cdef int _choose_by_name(self, Scan *scan, list own) except -1:
-        """`agents.by_name`: the groups that name the agent, else those for `*`."""
-        cdef Py_ssize_t i, first_own = -1, first_all = -1
-        cdef int named
-        for i in range(scan.group_count):
-            scan.groups[i].chosen = False
-        for i in range(scan.agent_count):
-            named = self._named(&scan.agents[i], own)
-            scan.agents[i].matched = named == 2
-            if named == 2 and first_own < 0:
-                first_own = i
-            elif named == 1 and first_all < 0:
-                first_all = i
-        if first_own < 0 and first_all >= 0:
-            for i in range(scan.agent_count):
-                scan.agents[i].matched = self._named(&scan.agents[i], own) == 1
-            first_own = first_all
-            self.specificity = 1
-        else:
-            self.specificity = 3 if first_own >= 0 else 0
-        self._has_group = first_own >= 0
-        self.agent = ""
-        if self._has_group:
-            self.agent = to_text(self._agent_bytes(&scan.agents[first_own]))
-            for i in range(scan.agent_count):
-                if scan.agents[i].matched:
-                    scan.groups[scan.agents[i].group].chosen = True
-        return 0
-
-    cdef int _named(self, AgentLine *line, list own) except -1:
-        """2 when the line names the agent, 1 when it is for everybody, else 0."""
-        cdef const uint8_t *text = <const uint8_t *>b"*"
-        cdef const uint8_t *other
-        cdef Py_ssize_t size = line.size, i
-        if line.start >= 0:
-            text = self.ruleset.body + line.start
-        if self.config.key_code == KEY_WHOLE:
-            if size == 0:
-                return 0
-            if size == 1 and text[0] == c"*":
-                return 1
-        else:
-            if size and text[0] == c"*" and (size == 1 or IS_SPACE[text[1]]):
-                return 1
-            i = 0
-            while i < size and (IS_TOKEN[text[i]] if self.config.key_code == KEY_TOKEN
-                                else IS_GOOGLE_TOKEN[text[i]]):
-                i += 1
-            size = i
-            if size == 0 and self.config.key_code == KEY_TOKEN:
-                return 0
-        for name in own:
-            if PyBytes_GET_SIZE(name) == size:
-                other = <const uint8_t *>PyBytes_AS_STRING(name)
-                i = 0
-                while i < size and LOWER[text[i]] == other[i]:
-                    i += 1
-                if i == size:
-                    return 2
-        return 0
-
-    cdef int _gather_timed(self, Scan *scan) except -1:
-        cdef Py_ssize_t i, j
-        cdef int32_t last = -1
-        cdef bint matched = False
-        cdef TimedLine *line
-        found = {}
-        for i in range(scan.timed_count):
-            line = &scan.timed[i]
-            if not scan.groups[line.group].chosen:
-                continue
-            if line.last != last:  # lines below the same agents are asked about once
-                last = line.last
-                matched = False
-                for j in range(line.first, line.last):
-                    if scan.agents[j].matched:
-                        matched = True
-                        break
-            if matched:
-                text = PyBytes_FromStringAndSize(
-                    <const char *>self.ruleset.body + line.start, line.size)
-                found[TIMED[line.kind], to_text(text)] = None
-        self._timed_lines = tuple(found)
-        return 0
+    cdef str _agent_text(self, AgentLine *line):
+        return agent_text(self.ruleset.body, line)
 
     cdef int _check(self, url, uint64_t *rank) except -1:
         """Whether the rules allow a URL, and the rank of the one that decides; 0 for none."""
@@ -256,12 +189,20 @@ cdef class Matcher:
         return line >> 2, raw, bool(line & DERIVED)
 
 
+cdef Config latest_config = None
+
 cdef Config config_of(dialect):
-    cdef Config config = configs.get(dialect)
+    global latest_config
+    cdef Config config = latest_config
+    # Hashing a dialect calls Python; most programs have one.
+    if config is not None and config.dialect is dialect:
+        return config
+    config = configs.get(dialect)
     if config is None:
         if len(configs) >= MAX_CONFIGS:  # a program may make dialects of its own, without end
             configs.clear()
         config = configs[dialect] = make_config(dialect)
+    latest_config = config
     return config
 
 

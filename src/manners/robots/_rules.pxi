@@ -61,16 +61,29 @@ cdef struct RuleSet:
     bint arranged            # whether nodes are made of the rules
 
 
+cdef void set_up_rules(RuleSet *ruleset, Config config, const uint8_t *body) noexcept:
+    """An empty rule set of a dialect, for rules of a file; its memory is zero before."""
+    ruleset.body = body
+    ruleset.rank, ruleset.path_code = config.rank, config.path_code
+    ruleset.wildcards = config.wildcards
+    ruleset.robots_txt_allowed = config.robots_txt_allowed
+
+
 cdef void free_rules(RuleSet *ruleset) noexcept:
+    free_arranged(ruleset)
+    free(ruleset.pool)
+    free(ruleset.rules)
+
+
+cdef void free_arranged(RuleSet *ruleset) noexcept:
+    """Free what `arrange` has made."""
     cdef Py_ssize_t i
     for i in range(ruleset.gram_count):
         free(ruleset.grams[i].gram)
         free(ruleset.grams[i].first)
         free(ruleset.grams[i].bits)
     free(ruleset.grams)
-    free(ruleset.pool)
     free(ruleset.nodes)
-    free(ruleset.rules)
     free(ruleset.pieces)
     free(ruleset.wilds)
     free(ruleset.lists)
@@ -144,15 +157,19 @@ cdef bint normalise_rule(
 
 cdef int gather_rules(RuleSet *ruleset, Config config, Scan *scan, url) except -1:
     """The rules of the chosen groups, with their patterns and ranks."""
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, count = 0
     cdef RuleLine *line
     cdef Rule *rule
+    for i in range(scan.rule_count):
+        count += scan.groups[scan.rules[i].group].chosen
+    if count == 0:
+        return 0
+    # An index page makes another rule of one.
+    reserve_rules(ruleset, 2 * count if config.index_html else count)
     for i in range(scan.rule_count):
         line = &scan.rules[i]
         if not scan.groups[line.group].chosen:
             continue
-        # Room for two: an index page makes another.
-        make_room(<void **>&ruleset.rules, &ruleset.rule_room, ruleset.rule_count + 1, sizeof(Rule))
         rule = &ruleset.rules[ruleset.rule_count]
         rule.value = line.start
         rule.line = <uint32_t>line.line << 2 | (ALLOWS if line.allow else 0)
@@ -160,8 +177,22 @@ cdef int gather_rules(RuleSet *ruleset, Config config, Scan *scan, url) except -
             ruleset.rule_count += 1
             if config.index_html and line.allow:
                 add_index_page(ruleset, rule)
-    ruleset.rules = <Rule *>shrunk(ruleset.rules, ruleset.rule_count * sizeof(Rule))
-    ruleset.rule_room = ruleset.rule_count
+    if ruleset.rule_count < ruleset.rule_room:
+        ruleset.rules = <Rule *>shrunk(ruleset.rules, ruleset.rule_count * sizeof(Rule))
+        ruleset.rule_room = ruleset.rule_count
+    if ruleset.pool_size < ruleset.pool_room:
+        ruleset.pool = <uint8_t *>shrunk(ruleset.pool, ruleset.pool_size)
+        ruleset.pool_room = ruleset.pool_size
+    return 0
+
+
+cdef int reserve_rules(RuleSet *ruleset, Py_ssize_t count) except -1:
+    """Room for so many more rules."""
+    cdef Py_ssize_t wanted = ruleset.rule_count + count
+    cdef Rule *moved = <Rule *>realloc(ruleset.rules, wanted * sizeof(Rule))
+    if moved == NULL:
+        raise MemoryError
+    ruleset.rules, ruleset.rule_room = moved, wanted
     return 0
 
 

@@ -3,6 +3,7 @@
 
 cdef struct AgentLine:
     int32_t start, size, group   # start -1: a `*` that the file does not have
+    int named                    # see `names_whom`
     bint matched
 
 cdef struct RuleLine:
@@ -17,7 +18,17 @@ cdef struct GroupLines:
     int32_t line
     bint chosen
 
+cdef enum:  # lines that need no allocation; more than most files have
+    FEW_AGENTS = 12, FEW_RULES = 48, FEW_TIMED = 4, FEW_GROUPS = 12
+
+cdef struct FewLines:
+    AgentLine agents[FEW_AGENTS]
+    RuleLine rules[FEW_RULES]
+    TimedLine timed[FEW_TIMED]
+    GroupLines groups[FEW_GROUPS]
+
 cdef struct Scan:
+    FewLines *few        # where the arrays begin; the caller has it on its stack
     AgentLine *agents
     RuleLine *rules
     TimedLine *timed
@@ -36,14 +47,25 @@ cdef struct Cursor:        # the line that is read
     bint has_nul
 
 
+cdef void start_scan(Scan *scan, FewLines *few) noexcept nogil:
+    """An empty scan. It is used as long as `few` is there, and freed by `free_scan`."""
+    memset(scan, 0, sizeof(Scan))
+    scan.few = few
+    scan.agents, scan.agent_room = few.agents, FEW_AGENTS
+    scan.rules, scan.rule_room = few.rules, FEW_RULES
+    scan.timed, scan.timed_room = few.timed, FEW_TIMED
+    scan.groups, scan.group_room = few.groups, FEW_GROUPS
+
+
 cdef int scan_file(Scan *scan, Config config, const uint8_t *body, Py_ssize_t size) except -1:
     """Find the User-agent, rule and timed lines of a file."""
     cdef Cursor at
     cdef int32_t number = 0
     cdef Py_ssize_t value
     cdef int kind
-    memset(&at, 0, sizeof(Cursor))
-    at.body, at.size, at.next_lf, at.next_cr = body, size, -1, -1
+    # Field by field, not by memset(): so the compiler can keep them in registers.
+    at.body, at.size, at.position, at.next_lf, at.next_cr = body, size, 0, -1, -1
+    at.start = at.stop = 0
     at.has_nul = memchr(body, c"\0", size) != NULL
     while at.position < size:
         next_line(&at)
@@ -71,11 +93,9 @@ cdef inline void next_line(Cursor *at) noexcept nogil:
     # The next LF and the next CR are looked for only when the last ones are behind us, so a file
     # without one of them is searched for it once.
     if at.next_lf < at.position:
-        found = memchr(at.body + at.position, c"\n", at.size - at.position)
-        at.next_lf = at.size if found == NULL else <const uint8_t *>found - at.body
+        at.next_lf = next_byte(at, c"\n", at.position)
     if at.next_cr < at.position:
-        found = memchr(at.body + at.position, c"\r", at.size - at.position)
-        at.next_cr = at.size if found == NULL else <const uint8_t *>found - at.body
+        at.next_cr = next_byte(at, c"\r", at.position)
     end = at.next_lf if at.next_lf < at.next_cr else at.next_cr
     at.start = at.position
     at.stop = end if end - at.start <= MAX_LINE else at.start + MAX_LINE
@@ -88,6 +108,12 @@ cdef inline void next_line(Cursor *at) noexcept nogil:
             at.stop = <const uint8_t *>found - at.body
     while at.start < at.stop and IS_SPACE[at.body[at.start]]:
         at.start += 1
+
+
+cdef inline Py_ssize_t next_byte(Cursor *at, int byte, Py_ssize_t start) noexcept nogil:
+    """Where a byte stands next; the end of the file where it does not."""
+    cdef const void *found = memchr(at.body + start, byte, at.size - start)
+    return at.size if found == NULL else <const uint8_t *>found - at.body
 
 
 cdef inline int read_line(Cursor *at, Config config, Py_ssize_t *value) noexcept:
@@ -133,7 +159,6 @@ cdef inline int read_line(Cursor *at, Config config, Py_ssize_t *value) noexcept
 cdef inline int key_kind(Config config, const uint8_t *key, Py_ssize_t size) noexcept:
     cdef Spelling *spelling
     cdef int i
-    cdef Py_ssize_t j
     cdef uint8_t first = LOWER[key[0]]
     for i in range(config.by_letter[first], config.by_letter[first + 1]):
         spelling = &config.spellings[i]
@@ -141,10 +166,7 @@ cdef inline int key_kind(Config config, const uint8_t *key, Py_ssize_t size) noe
             continue
         if spelling.size != size and (not config.prefix_keys or spelling.kind > DISALLOW):
             continue
-        j = 1
-        while j < spelling.size and LOWER[key[j]] == spelling.text[j]:
-            j += 1
-        if j == spelling.size:
+        if begins_key(spelling, key):
             return spelling.kind
     return UNKNOWN
 
@@ -173,7 +195,8 @@ cdef inline int add_rule(
         add_group(scan, number)
         add_agent(scan, -1, 1)
     scan.rule_seen = scan.run_ended = True
-    make_room(<void **>&scan.rules, &scan.rule_room, scan.rule_count, sizeof(RuleLine))
+    if scan.rule_count == scan.rule_room:
+        more_room(<void **>&scan.rules, &scan.rule_room, scan.few.rules, sizeof(RuleLine))
     scan.rules[scan.rule_count] = RuleLine(
         start=<int32_t>value, size=<int32_t>(stop - value), line=number,
         group=<int32_t>(scan.group_count - 1), allow=kind == ALLOW)
@@ -183,7 +206,8 @@ cdef inline int add_rule(
 
 cdef inline int add_timed(Scan *scan, int kind, Py_ssize_t value, Py_ssize_t stop) except -1:
     scan.run_ended = True
-    make_room(<void **>&scan.timed, &scan.timed_room, scan.timed_count, sizeof(TimedLine))
+    if scan.timed_count == scan.timed_room:
+        more_room(<void **>&scan.timed, &scan.timed_room, scan.few.timed, sizeof(TimedLine))
     scan.timed[scan.timed_count] = TimedLine(
         start=<int32_t>value, size=<int32_t>(stop - value),
         group=<int32_t>(scan.group_count - 1), first=<int32_t>scan.run_start,
@@ -193,7 +217,8 @@ cdef inline int add_timed(Scan *scan, int kind, Py_ssize_t value, Py_ssize_t sto
 
 
 cdef int add_group(Scan *scan, int32_t line) except -1:
-    make_room(<void **>&scan.groups, &scan.group_room, scan.group_count, sizeof(GroupLines))
+    if scan.group_count == scan.group_room:
+        more_room(<void **>&scan.groups, &scan.group_room, scan.few.groups, sizeof(GroupLines))
     scan.groups[scan.group_count] = GroupLines(line=line, chosen=False)
     scan.group_count += 1
     scan.in_group = True
@@ -202,15 +227,33 @@ cdef int add_group(Scan *scan, int32_t line) except -1:
 
 
 cdef int add_agent(Scan *scan, int32_t start, int32_t size) except -1:
-    make_room(<void **>&scan.agents, &scan.agent_room, scan.agent_count, sizeof(AgentLine))
+    if scan.agent_count == scan.agent_room:
+        more_room(<void **>&scan.agents, &scan.agent_room, scan.few.agents, sizeof(AgentLine))
     scan.agents[scan.agent_count] = AgentLine(
-        start=start, size=size, group=<int32_t>(scan.group_count - 1), matched=False)
+        start=start, size=size, group=<int32_t>(scan.group_count - 1), named=0, matched=False)
     scan.agent_count += 1
     return 0
 
 
+cdef int more_room(void **items, Py_ssize_t *room, void *few, size_t size) except -1:
+    """Twice the room, for items that begin in `few`."""
+    cdef void *moved = realloc(NULL if items[0] == few else items[0], 2 * room[0] * size)
+    if moved == NULL:
+        raise MemoryError
+    if items[0] == few:
+        memcpy(moved, few, room[0] * size)
+    items[0] = moved
+    room[0] *= 2
+    return 0
+
+
 cdef void free_scan(Scan *scan) noexcept:
-    free(scan.agents)
-    free(scan.rules)
-    free(scan.timed)
-    free(scan.groups)
+    cdef FewLines *few = scan.few
+    if scan.agents != few.agents:
+        free(scan.agents)
+    if scan.rules != few.rules:
+        free(scan.rules)
+    if scan.timed != few.timed:
+        free(scan.timed)
+    if scan.groups != few.groups:
+        free(scan.groups)

@@ -60,10 +60,12 @@ def lines(
 
 def decode(body: bytes | str, dialect: Dialect) -> bytes:
     """The bytes of a file for the lexer: UTF-8 without a byte order mark."""
-    if isinstance(body, str):
-        data = to_bytes(body)
-    elif type(body) is bytes:
+    if type(body) is bytes:
+        if body[:1] < b"\xef":  # nearly every file
+            return body
         data = body
+    elif isinstance(body, str):
+        data = to_bytes(body)
     else:
         try:
             data = bytes(memoryview(body))

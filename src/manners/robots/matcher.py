@@ -127,9 +127,9 @@ else:
             """The rule with a number from `_decide`, read from its line."""
             if number == 0:
                 return None
-            dialect, url = self.robots.dialect, self.robots.url
+            robots = self.robots
             at, raw, derived = self._rule_line(number)
-            line = read_line(at, raw, dialect, known_keys(dialect), url)
+            line = read_line(at, raw, robots.dialect, known_keys(robots.dialect), robots.url)
             pattern = line.pattern or ""
             if derived:
                 pattern = index_html_pattern(pattern) or pattern

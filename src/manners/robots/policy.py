@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from manners._compiled import kernel
 from manners._text import to_text
@@ -50,8 +50,51 @@ def parse(
     return Robots(data, chosen, url, truncated)
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class Robots:
+class PlainFile:
+    """A parsed file and the policies it keeps, in plain Python."""
+
+    __slots__ = ("_gathered", "_policies", "body", "dialect", "truncated", "url")
+    body: bytes
+    dialect: Dialect
+    url: str | None
+    truncated: bool
+    _gathered: Gathered | None
+    _policies: "dict[tuple[str, ...], Policy]"
+
+    def __init__(
+        self, body: bytes, dialect: Dialect, url: str | None = None, truncated: bool = False
+    ) -> None:
+        values = {
+            "body": body,
+            "dialect": dialect,
+            "url": url,
+            "truncated": truncated,
+            "_gathered": None,
+            "_policies": {},
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def policy(self, agent: str | Sequence[str]) -> "Policy":
+        """This file bound to an agent, or to an agent with several names."""
+        names, kept = _agent_names(agent), self._policies
+        policy = kept.get(names)
+        if policy is None:
+            policy = Policy(cast("Robots", self), names)
+            if len(kept) >= _POLICIES_KEPT:
+                kept.pop(next(iter(kept)), None)
+            kept[names] = policy
+        return policy
+
+
+if TYPE_CHECKING or kernel is None:
+    File = PlainFile
+else:
+    from manners.robots._kernel import File
+
+
+@dataclass(frozen=True, init=False)
+class Robots(File):
     """A parsed robots.txt. Immutable: shared between threads, pickled, copied and compared freely.
 
     Groups and directives are read on first use; a policy does not need them.
@@ -61,29 +104,15 @@ class Robots:
     (('a',), 'https://example.com/s.xml')
     """
 
+    __slots__ = ()
+
     body: bytes = field(repr=False)
     """The file, up to the size limit, as UTF-8."""
     dialect: Dialect
-    url: str | None = None
+    url: str | None
     """Where the file came from, if known."""
-    truncated: bool = False
+    truncated: bool
     """True when the file was cut at the size limit."""
-    _gathered: Gathered | None = field(init=False, repr=False, compare=False, default=None)
-    _policies: dict[object, "Policy"] = field(
-        init=False, repr=False, compare=False, default_factory=dict
-    )
-
-    def __init__(
-        self, body: bytes, dialect: Dialect, url: str | None = None, truncated: bool = False
-    ) -> None:
-        # Slot by slot: twice as fast as the generated __init__, and a crawler creates one for
-        # every site.
-        _set_body(self, body)
-        _set_dialect(self, dialect)
-        _set_url(self, url)
-        _set_truncated(self, truncated)
-        _set_gathered(self, None)
-        _set_policies(self, {})
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Robots, (self.body, self.dialect, self.url, self.truncated)
@@ -92,7 +121,7 @@ class Robots:
         gathered = self._gathered
         if gathered is None:
             gathered = gather(read_lines(self.body, self.dialect, self.url), self.dialect)
-            _set_gathered(self, gathered)
+            object.__setattr__(self, "_gathered", gathered)
         return gathered
 
     @property
@@ -133,23 +162,6 @@ class Robots:
         ]
         return str(hosts[-1]) if hosts else None
 
-    def policy(self, agent: str | Sequence[str]) -> "Policy":
-        """This file bound to an agent, or to an agent with several names."""
-        if isinstance(agent, str):
-            names: tuple[str, ...] = (agent,)
-        else:
-            names = tuple(agent) if isinstance(agent, Iterable) else (agent,)
-            if not all(isinstance(name, str) for name in names):
-                raise TypeError("an agent is a str or a sequence of str")
-        kept = self._policies
-        policy = kept.get(names)
-        if policy is None:
-            policy = Policy(self, names)
-            if len(kept) >= _POLICIES_KEPT:
-                kept.pop(next(iter(kept)), None)
-            kept[names] = policy
-        return policy
-
     def allowed(self, url: str, agent: str | Sequence[str]) -> bool:
         """Whether the agent may fetch the URL.
 
@@ -165,12 +177,6 @@ class Robots:
         2
         """
         return self.policy(agent).check(url)
-
-
-_slots: Any = Robots
-_set_body, _set_dialect = _slots.body.__set__, _slots.dialect.__set__
-_set_url, _set_truncated = _slots.url.__set__, _slots.truncated.__set__
-_set_gathered, _set_policies = _slots._gathered.__set__, _slots._policies.__set__
 
 
 class Policy(Matcher):
@@ -210,7 +216,8 @@ class Policy(Matcher):
 
         `retrieval` is how the file was retrieved; the verdict carries it.
         """
-        robots, dialect = self.robots, self.robots.dialect
+        robots = self.robots
+        dialect = robots.dialect
         path = dialect.normalise_path(match_path(url))
         allowed, number = self._decide(url)
         rule = self._rule(number)
@@ -246,17 +253,19 @@ class Policy(Matcher):
         >>> [rule.line for rule in policy.matching("https://example.com/a/b")]
         [3, 2]
         """
-        path = self.robots.dialect.normalise_path(match_path(url))
-        ranked = RuleSet(self.rules, self.robots.dialect).ranked
+        dialect = self.robots.dialect
+        path = dialect.normalise_path(match_path(url))
+        ranked = RuleSet(self.rules, dialect).ranked
         # The rules that `index_html` adds are already among the ranked ones.
-        dialect = self.robots.dialect.but(index_html=False)
+        dialect = dialect.but(index_html=False)
         return [rule for rule in reversed(ranked) if rule and RuleSet([rule], dialect).best(path)]
 
     @property
     def choice(self) -> Choice:
         """The groups that are for this agent, and why."""
-        robots, dialect = self.robots, self.robots.dialect
-        return self._once("choice", lambda: dialect.select(robots.groups, self.agents, dialect))
+        robots = self.robots
+        select, dialect = robots.dialect.select, robots.dialect
+        return self._once("choice", lambda: select(robots.groups, self.agents, dialect))
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -314,6 +323,16 @@ class Policy(Matcher):
         return value
 
 
+def _agent_names(agent: str | Sequence[str]) -> tuple[str, ...]:
+    """The names of an agent that has one or several."""
+    if isinstance(agent, str):
+        return (agent,)
+    names: tuple[Any, ...] = tuple(agent) if isinstance(agent, Iterable) else (agent,)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError("an agent is a str or a sequence of str")
+    return names
+
+
 def _resolved(url: str, base: str | None) -> str:
     from urllib.parse import urljoin
 
@@ -321,3 +340,7 @@ def _resolved(url: str, base: str | None) -> str:
         return urljoin(base or "", url)
     except ValueError:  # brackets without an IPv6 address
         return url
+
+
+if kernel is not None:
+    kernel.connect(robots_class=Robots, policy_class=Policy, agent_names=_agent_names)
