@@ -71,6 +71,7 @@ bench: $(VENV)/measured
 	$(BIN)/python -m benchmarks.crawl
 	$(BIN)/python -m benchmarks.fairness
 	$(BIN)/python -m benchmarks.fleet
+	$(BIN)/python -m benchmarks.bulk
 
 # The fragments in changes/ become a section of CHANGELOG.md: make changelog VERSION=0.3.0
 changelog: $(VENV)/checked
@@ -93,8 +94,11 @@ browser:
 	    && apt-get update --quiet && apt-get install --quiet --yes chromium; } \
 	    || { echo "Install Chromium with the packages of your system."; exit 1; }
 
-# Ray, for tests of a crawl on a cluster; they are skipped where it is not installed.
+# Spark, Ray and Dask, for tests on clusters; they are skipped where these are not installed.
 cluster: $(VENV)/clustered
+	@command -v java >/dev/null || { command -v apt-get >/dev/null \
+	    && apt-get update --quiet && apt-get install --quiet --yes default-jre-headless; } \
+	    || { echo "Install Java 17 or later with the packages of your system."; exit 1; }
 
 clean:
 	rm -rf $(VENV) build dist site *.egg-info src/*.egg-info

@@ -43,6 +43,9 @@ def note(folder: str, page: Any) -> None:
 
 def start_nodes(folder: str) -> Any:
     """Start both nodes, and connect to the first."""
+    # Ray notes the address of its last cluster in a folder that it does not make: one for each.
+    os.environ["RAY_TMPDIR"] = folder
+    (Path(folder) / "ray").mkdir(exist_ok=True)
     import ray
     from ray.cluster_utils import Cluster
 

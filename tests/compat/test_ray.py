@@ -67,7 +67,7 @@ class Cluster:
             stdout=subprocess.PIPE,
             text=True,
         )
-        self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         threading.Thread(target=self._read, daemon=True).start()
         self.nodes: list[str] = json.loads(self._answer(lambda line: line.startswith('["127.')))
         return self
@@ -84,7 +84,7 @@ class Cluster:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(command) + "\n")
         self._process.stdin.flush()
-        return json.loads(self._answer(lambda line: line[:1] in ("n", '"')))
+        return json.loads(self._answer(lambda line: line == "null" or line.startswith('"')))
 
     def interrupt(self) -> None:
         """Press Ctrl-C."""
@@ -94,14 +94,14 @@ class Cluster:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self._lines.put(line.strip())
-        self._lines.put("")
+        self._lines.put(None)
 
     def _answer(self, is_answer: Callable[[str], bool]) -> str:
-        """The next line that is one: Ray prints, too."""
-        while line := self._lines.get(timeout=PATIENCE):
+        """The next line that is one: Ray prints, too, and empty lines are not the end."""
+        while (line := self._lines.get(timeout=PATIENCE)) is not None:
             if is_answer(line):
                 return line
-        raise AssertionError(f"the cluster has ended with {self._process.poll()}")
+        raise AssertionError(f"the cluster has ended with {self._process.wait(PATIENCE)}")
 
 
 class World:

@@ -251,8 +251,10 @@ def test_a_crawl_delay_is_the_delay_of_the_slot(crawls: dict[str, Crawled]) -> N
 def test_retry_after_holds_for_what_is_in_the_slot_already(crawls: dict[str, Crawled]) -> None:
     """Nothing starts before; then the slot is as it was."""
     found = crawls["busy"]
-    assert found.gaps[1] > 1.8
-    assert len(found.paths) == 6
+    # A robots.txt that came too late on a busy machine is asked for once more.
+    pages = [visit for visit in found.visits if visit.path != "/robots.txt"]
+    assert len(pages) == 5, found
+    assert pages[1].at - pages[0].at > 1.8, found
     assert found.stats["manners/backoff"] == 1
     assert found.stats["found"] == [200] * 4
     assert found.stats["delay"] == 0.5

@@ -1,4 +1,6 @@
-"""A crawl on a Ray cluster: its workers are actors, which Ray places, and restarts if need be.
+"""A crawl on a Ray cluster, and verdicts for a Ray data set.
+
+The workers of a crawl are actors, which Ray places, and restarts if need be.
 
     number = manners.crawl(["https://example.com/"], store=STORE).start()
     manners.compat.ray.crawl(STORE, number, workers=8, keep=keep)
@@ -6,19 +8,29 @@
 Ray starts processes, and nothing more. PostgreSQL knows who is alive, who owns which host, and what
 is done: if a node is lost, the other workers have its hosts after one `worker_lease`, however long
 Ray takes to notice.
+
+Verdicts for a data set of URLs are plain tasks, which Ray runs again if a process is lost.
+
+    urls = ray.data.read_parquet("urls/")
+    manners.compat.ray.verdicts(urls, "robots.parquet", agent="MyBot").write_parquet("verdicts/")
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from os import PathLike
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from manners.errors import Extra
 
 if TYPE_CHECKING:
+    from manners.bulk.engines import TableCheck
     from manners.crawler.crawl import Crawl
     from manners.crawler.page import CrawledPage
     from manners.crawler.status import Status
+
+Place = str | PathLike[str]
 
 _PATIENCE = 60.0
 """Seconds in which a worker answers that is alive, however busy its machine is."""
@@ -141,3 +153,42 @@ def _finish(ray: ModuleType, runs: dict[Any, Any], questions: dict[Any, Any]) ->
 def _ask(runs: dict[Any, Any]) -> dict[Any, Any]:
     """Ask each worker whether it is alive; the questions, with the runs they are about."""
     return {actor.is_alive.remote(): run for run, actor in runs.items()}
+
+
+def verdicts(
+    urls: Any,
+    robots: Place | Sequence[Place],
+    agent: str | Sequence[str],
+    *,
+    resources: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Any:
+    """A data set of URLs with what was decided about each: allowed, reason, line, rule.
+
+    `robots` is an archive of robots.txt files, at a place that every node can read. Each worker
+    process reads it once, when its first block comes. Options are `column` (`"url"`), `keep` (the
+    columns to keep; all by default), `add` (`allowed`, `reason`, `line`, `rule` and `crawl_delay`
+    by default), `dialect` and `profile`. `resources` are options of `map_batches` for each task:
+    `{"num_cpus": 1, "memory": 2**30}`.
+
+    Nothing is computed before Ray is asked to. The tasks are plain ones, without a pool of actors:
+    a pool waits for ever if its actors take every CPU, or if one of them is lost.
+    """
+    with Extra("ray"):
+        import ray.data  # noqa: F401  what is missing is said here, not by a worker
+    from manners.bulk.engines import TableCheck
+
+    check = TableCheck(agent, **options)
+    if check.keep is not None:  # other columns are not even read
+        urls = urls.select_columns(check.needed(dict.fromkeys((*check.keep, check.column))))
+    return urls.map_batches(
+        partial(_with_place, check, robots),
+        batch_format="pyarrow",
+        batch_size=None,
+        zero_copy_batch=True,
+        **(resources or {}),
+    )
+
+
+def _with_place(check: "TableCheck", place: Place | Sequence[Place], table: Any) -> Any:
+    return check.with_place(table, place)
