@@ -171,8 +171,8 @@ class Store:
     def limit_transactions(self, idle: float, transaction: float | None = None) -> None:
         """Have the server end a transaction in which nothing comes for `idle` seconds.
 
-        And one that takes longer than `transaction`: a process that stood still while it was sending
-        does not count as idle.
+        And one that takes longer than `transaction`: a process that stood still while sending does
+        not count as idle.
         """
         if not self.is_sqlite:
             self.engine.limits = idle, transaction  # type: ignore[attr-defined]  # see `postgres`
