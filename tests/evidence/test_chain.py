@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from manners.evidence.chain import (
     GENESIS,
     ChainLink,
-    Finding,
+    ChainProblem,
     Head,
     canonical,
     hash_of,
@@ -280,7 +280,7 @@ def test_removed_records_are_named(gone: list[int], named: str) -> None:
     """The first, an inner one, several; the record behind them no longer follows."""
     links = [link for place, link in enumerate(MADE) if place not in gone]
     findings = list(verify(links, Head()))
-    assert findings[0] == Finding(gone[0] + 1, f"is missing ({named})")
+    assert findings[0] == ChainProblem(gone[0] + 1, f"is missing ({named})")
     assert [finding.id for finding in findings] == [gone[0] + 1, gone[-1] + 2]
     assert found(links, head=END) == [gone[0] + 1, gone[-1] + 2]
 
@@ -316,7 +316,7 @@ def test_swapped_records_are_found(one: int, other: int) -> None:
 def test_a_duplicated_record_is_found() -> None:
     """The second of two stands behind itself."""
     findings = list(verify([*MADE[:3], MADE[2], *MADE[3:]], Head()))
-    assert Finding(3, "comes after record 3") in findings
+    assert ChainProblem(3, "comes after record 3") in findings
 
 
 @given(st.permutations(range(8)))

@@ -31,7 +31,7 @@ from manners.evidence import tables as evidence_tables
 from manners.evidence.chain import AnchorHead, Head
 from manners.evidence.store import EvidenceStore
 from manners.evidence.strands import add_strand
-from manners.store import database, schema, sqlite
+from manners.store import database, schema
 from manners.store.database import Store
 from manners.store.postgres import OneByOne, _session
 from tests.contracts.postgres import Postgres
@@ -510,7 +510,7 @@ def test_a_new_file_that_another_process_locks_is_waited_for(
             if len(waits) == 3:
                 other.execute("COMMIT")
 
-        monkeypatch.setattr(sqlite.time, "sleep", wait)
+        monkeypatch.setattr("manners.store.sqlite.time.sleep", wait)
         with EvidenceStore(path) as store:
             assert store.head() == Head()
     assert len(waits) == 3

@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from manners.evidence.chain import AnchorHead, Finding, Head, canonical
+from manners.evidence.chain import AnchorHead, ChainProblem, Head, canonical
 from manners.evidence.numbering import MAX_STRAND, SPAN, before_first, place_of
 
 _DIGEST = re.compile("[0-9a-f]{64}").fullmatch
@@ -134,7 +134,7 @@ class AnchorChain:
         self._start, self.last, self._noted = start, start, noted
         self._has_noted = noted is None
 
-    def check(self, anchor: Anchor) -> Iterator[Finding]:
+    def check(self, anchor: Anchor) -> Iterator[ChainProblem]:
         """The problems of the next anchor: whether it follows the one before."""
         number, expected = anchor.number, self.last.number + 1
         if number > expected:
@@ -159,7 +159,7 @@ class AnchorChain:
             return False
         return expected == anchor.hash
 
-    def end(self) -> Iterator[Finding]:
+    def end(self) -> Iterator[ChainProblem]:
         """What is missing at the end, by the noted head."""
         noted, start = self._noted, self._start
         if noted is None or self._has_noted:
@@ -175,5 +175,5 @@ class AnchorChain:
             yield _finding(noted.number, "its hash differs from the noted head")
 
 
-def _finding(number: int, problem: str) -> Finding:
-    return Finding(0, problem, anchor=number)
+def _finding(number: int, problem: str) -> ChainProblem:
+    return ChainProblem(0, problem, anchor=number)

@@ -99,7 +99,7 @@ class ChainLink(NamedTuple):
     hash: str
 
 
-class Finding(NamedTuple):
+class ChainProblem(NamedTuple):
     """A problem of a chain, and the record that has it; or an anchor, or a whole strand."""
 
     id: int
@@ -148,7 +148,7 @@ def verify(
     start: Head,
     head: Head | None = None,
     shown: Callable[[int], object] = int,
-) -> Iterator[Finding]:
+) -> Iterator[ChainProblem]:
     """The problems of a chain that begins after `start`; `head` was noted at an earlier time.
 
     `shown` is the number of a record as texts have it.
@@ -159,23 +159,23 @@ def verify(
     last, seen = start, start.number == (head.number if head else -1)
     if head and head.number < start.number:
         pruned = f"records up to {shown(start.number)} were pruned"
-        yield Finding(head.number, f"cannot be verified: {pruned}")
+        yield ChainProblem(head.number, f"cannot be verified: {pruned}")
         seen = True
     elif head and seen and head.hash != start.hash:
-        yield Finding(head.number, "its hash differs from the noted head")
+        yield ChainProblem(head.number, "its hash differs from the noted head")
     for link in links:
         yield from _gaps(last, link, shown)
         if not _follows(last, link):
             # The next record is compared with the stored hash, not with the computed one: so one
             # change is one finding.
-            yield Finding(link.id, "was changed, or does not follow the record before it")
+            yield ChainProblem(link.id, "was changed, or does not follow the record before it")
         last = Head(link.id, link.hash)
         if head and link.id == head.number:
             seen = True
             if link.hash != head.hash:
-                yield Finding(link.id, "its hash differs from the noted head")
+                yield ChainProblem(link.id, "its hash differs from the noted head")
     if head and not seen:
-        yield Finding(
+        yield ChainProblem(
             head.number,
             f"is missing: the chain ends at {shown(last.number)},"
             f" the noted head is record {shown(head.number)}",
@@ -192,15 +192,15 @@ def _follows(last: Head, link: ChainLink) -> bool:
     return expected == link.hash
 
 
-def _gaps(last: Head, link: ChainLink, shown: Callable[[int], object]) -> Iterator[Finding]:
+def _gaps(last: Head, link: ChainLink, shown: Callable[[int], object]) -> Iterator[ChainProblem]:
     expected = last.number + 1
     if link.id > expected:
         missing = f"{shown(expected)}"
         if link.id > expected + 1:
             missing = f"{missing} to {shown(link.id - 1)}"
-        yield Finding(expected, f"is missing ({missing})")
+        yield ChainProblem(expected, f"is missing ({missing})")
     elif link.id < expected:
-        yield Finding(link.id, f"comes after record {shown(last.number)}")
+        yield ChainProblem(link.id, f"comes after record {shown(last.number)}")
 
 
 def canonical(value: Any) -> str:

@@ -18,7 +18,7 @@ except ModuleNotFoundError as error:
 
 from manners.evidence import anchors, pruning
 from manners.evidence.anchoring import Anchor
-from manners.evidence.chain import AnchorHead, Finding, Head, hash_of
+from manners.evidence.chain import AnchorHead, ChainProblem, Head, hash_of
 from manners.evidence.merging import anchored_records, merged_records
 from manners.evidence.numbering import SHARED, strand_of
 from manners.evidence.queries import (
@@ -399,7 +399,7 @@ class EvidenceStore(Store):
         with self.reading() as connection:
             return snapshot_body(connection, sha256)
 
-    def verify(self, noted: Head | AnchorHead | None = None) -> Generator[Finding, None, None]:
+    def verify(self, noted: Head | AnchorHead | None = None) -> Generator[ChainProblem, None, None]:
         """The problems of the store, record by record; none if all is as it was written.
 
         With a head that was noted elsewhere, this finds records missing at the end, and a chain

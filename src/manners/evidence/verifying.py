@@ -15,7 +15,7 @@ from sqlalchemy import Connection, func, select
 
 from manners.evidence import anchors, chain
 from manners.evidence.anchoring import Anchor, AnchorChain
-from manners.evidence.chain import GENESIS, AnchorHead, ChainLink, Finding, Head
+from manners.evidence.chain import GENESIS, AnchorHead, ChainLink, ChainProblem, Head
 from manners.evidence.numbering import SHARED, SPAN, before_first, place_of, strand_of
 from manners.evidence.queries import (
     AT_A_TIME,
@@ -34,7 +34,7 @@ from manners.urls import host
 
 def verify_store(
     connection: Connection, version: str, noted: Head | AnchorHead | None
-) -> Iterator[Finding]:
+) -> Iterator[ChainProblem]:
     """The problems of a store, record by record; none if all is as it was written."""
     if has_strands(connection, version):
         yield from _Strands(connection, noted).findings()
@@ -43,7 +43,9 @@ def verify_store(
         return
     if isinstance(noted, AnchorHead):  # a store with strands is expected, and this is none
         if noted.number:
-            yield Finding(0, "is the noted head, and there are no anchors", anchor=noted.number)
+            yield ChainProblem(
+                0, "is the noted head, and there are no anchors", anchor=noted.number
+            )
         noted = None
     with streamed(connection, select(evidence).order_by(evidence.c.id)) as rows:
         end = [chain_start(connection)]
@@ -52,9 +54,9 @@ def verify_store(
     yield from _snapshots_changed(connection)
 
 
-def _chain(rows: Iterable[Any], end: list[Head], noted: Head | None) -> Iterator[Finding]:
+def _chain(rows: Iterable[Any], end: list[Head], noted: Head | None) -> Iterator[ChainProblem]:
     """The problems of one chain that begins at `end`; in the end, that is where it ends."""
-    problems: list[Finding] = []
+    problems: list[ChainProblem] = []
     strand = strand_of(end[0].number + 1)
 
     def links() -> Iterator[ChainLink]:
@@ -70,13 +72,13 @@ def _chain(rows: Iterable[Any], end: list[Head], noted: Head | None) -> Iterator
     yield from problems
 
 
-def _stored_head(written: Head | None, last: Head) -> Iterator[Finding]:
+def _stored_head(written: Head | None, last: Head) -> Iterator[ChainProblem]:
     """Whether the stored head is where the chain ends."""
     if written is None:
-        yield Finding(last.number, "is the last record, and the stored head is missing")
+        yield ChainProblem(last.number, "is the last record, and the stored head is missing")
     elif written != last:
         ends = place_of(last.number, strand_of(last.number + 1))
-        yield Finding(written.number, f"is the stored head, but the chain ends at {ends}")
+        yield ChainProblem(written.number, f"is the stored head, but the chain ends at {ends}")
 
 
 class _Strands:
@@ -92,7 +94,7 @@ class _Strands:
         self._strands = 0
         """How many there are, by the anchors."""
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[ChainProblem]:
         """All problems of strands and anchors."""
         with streamed(self._connection, select(evidence).order_by(evidence.c.id)) as rows:
             expected = iter(sorted({*self._heads, *self._starts.strands, *self._noted_strand()}))
@@ -116,10 +118,10 @@ class _Strands:
         is_empty = noted.hash == GENESIS and noted.number % SPAN == 0
         return {strand_of(noted.number + is_empty)}
 
-    def _strand(self, strand: int, rows: Iterable[Any]) -> Iterator[Finding]:
+    def _strand(self, strand: int, rows: Iterable[Any]) -> Iterator[ChainProblem]:
         """The problems of one strand."""
         if strand < SHARED:
-            yield Finding(0, "is no strand, and has a head", strand)
+            yield ChainProblem(0, "is no strand, and has a head", strand)
             return
         noted = self._noted if strand in self._noted_strand() else None
         end = [self._starts.of(strand)]
@@ -134,7 +136,7 @@ class _Strands:
 
     # Anchors.
 
-    def _anchors(self) -> Iterator[Finding]:
+    def _anchors(self) -> Iterator[ChainProblem]:
         """The problems of the anchors, and what they say about strands that is not so."""
         noted = self._noted if isinstance(self._noted, AnchorHead) else None
         links = AnchorChain(self._starts.anchors, noted)
@@ -148,13 +150,13 @@ class _Strands:
                 ends = anchor.ends
             except ValueError:
                 if not problems:
-                    yield Finding(0, "cannot be parsed", anchor=anchor.number)
+                    yield ChainProblem(0, "cannot be parsed", anchor=anchor.number)
                 continue
             self._strands = max(self._strands, ends.strands)
             for strand, head in ends.named():
                 if strand in closed:
                     again = f"names strand {strand}, which was closed before"
-                    yield Finding(0, again, anchor=anchor.number)
+                    yield ChainProblem(0, again, anchor=anchor.number)
                 if strand in ends.closed:
                     yield from self._closed(strand, head, anchor)
                     closed[strand] = anchor
@@ -167,17 +169,17 @@ class _Strands:
         yield from self._compare(waiting)
         yield from links.end()
 
-    def _closed(self, strand: int, head: Head, anchor: Anchor) -> Iterator[Finding]:
+    def _closed(self, strand: int, head: Head, anchor: Anchor) -> Iterator[ChainProblem]:
         """Whether a strand ends where it was closed."""
         end = self._ends.get(strand)
         if end is not None and end.number > head.number:
-            yield Finding(
+            yield ChainProblem(
                 head.number + 1,
                 f"comes after the strand was closed (anchor {anchor.number})",
                 strand,
             )
 
-    def _compare(self, named: list[tuple[int, int, Head]]) -> Iterator[Finding]:
+    def _compare(self, named: list[tuple[int, int, Head]]) -> Iterator[ChainProblem]:
         """Whether the heads that anchors name are those of the records."""
         numbers = list({head.number for _, _, head in named})
         hashes: dict[int, Any] = {}
@@ -195,7 +197,7 @@ class _Strands:
                     missing = "records are missing at its end"
                 if strand not in self._lacking or strand not in self._ends:
                     place = place_of(head.number, strand)
-                    yield Finding(
+                    yield ChainProblem(
                         end.number + 1, f"{missing}: anchor {anchor} names record {place}", strand
                     )
                 self._lacking.add(strand)
@@ -206,7 +208,7 @@ class _Strands:
             elif head.number > start.number and hashes.get(head.number, head.hash) != head.hash:
                 yield _differs(anchor, strand, head)
 
-    def _missing_heads(self) -> Iterator[Finding]:
+    def _missing_heads(self) -> Iterator[ChainProblem]:
         """Strands without a stored head: they are numbered without gaps."""
         last = 0
         largest = max([self._strands, *self._ends])
@@ -214,21 +216,21 @@ class _Strands:
             gap = range(last + 1, strand)
             if not all(missing in self._lacking for missing in gap):
                 several = f" (strands {last + 1} to {strand - 1})" if strand > last + 2 else ""
-                yield Finding(0, f"its head is missing{several}", last + 1)
+                yield ChainProblem(0, f"its head is missing{several}", last + 1)
             last = strand
 
 
-def _differs(anchor: int, strand: int, head: Head) -> Finding:
+def _differs(anchor: int, strand: int, head: Head) -> ChainProblem:
     place = place_of(head.number, strand)
     problem = f"record {place} of strand {strand} has another hash than the anchor says"
-    return Finding(0, problem, anchor=anchor)
+    return ChainProblem(0, problem, anchor=anchor)
 
 
 def _strand_of_row(row: Any) -> int:
     return strand_of(row.id)
 
 
-def _snapshots_changed(connection: Connection) -> Iterator[Finding]:
+def _snapshots_changed(connection: Connection) -> Iterator[ChainProblem]:
     first = select(func.min(evidence.c.id), evidence.c.snapshot)
     first = first.where(evidence.c.snapshot.is_not(None)).group_by(evidence.c.snapshot)
     first_use = {sha256: number for number, sha256 in connection.execute(first)}
@@ -236,12 +238,12 @@ def _snapshots_changed(connection: Connection) -> Iterator[Finding]:
         for row in rows:
             number = first_use.pop(row.sha256, None)
             if number and hashlib.sha256(body_bytes(row.body)).hexdigest() != row.sha256:
-                yield Finding(number, f"its robots.txt was changed ({row.sha256})")
+                yield ChainProblem(number, f"its robots.txt was changed ({row.sha256})")
     for sha256, number in first_use.items():
-        yield Finding(number, f"its robots.txt is missing ({sha256})")
+        yield ChainProblem(number, f"its robots.txt is missing ({sha256})")
 
 
-def _columns_changed(row: Any) -> Iterator[Finding]:
+def _columns_changed(row: Any) -> Iterator[ChainProblem]:
     """Whether the columns for searching agree with the record; if not, they were changed."""
     content, metadata = parse(row.content, row.metadata)
     try:
@@ -253,7 +255,7 @@ def _columns_changed(row: Any) -> Iterator[Finding]:
             metadata["snapshot"],
         )
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
-        yield Finding(row.id, "cannot be parsed")
+        yield ChainProblem(row.id, "cannot be parsed")
         return
     if (row.host, row.agent, row.at, row.snapshot) != expected:
-        yield Finding(row.id, "indexed columns disagree with the record")
+        yield ChainProblem(row.id, "indexed columns disagree with the record")

@@ -26,7 +26,7 @@ from manners.cli.record_filter import (
 from manners.errors import StoreError
 
 if TYPE_CHECKING:
-    from manners.evidence.chain import AnchorHead, Finding, Head
+    from manners.evidence.chain import AnchorHead, ChainProblem, Head
     from manners.evidence.export import LineFinding
     from manners.evidence.record import Record
     from manners.evidence.replay import Replay
@@ -238,7 +238,9 @@ def _verify_file(file: str, expected: "Head | AnchorHead | None", json: bool) ->
 
 
 def _print_findings(
-    findings: "Iterator[Finding] | Iterator[LineFinding]", progress: render.Progress, json: bool
+    findings: "Iterator[ChainProblem] | Iterator[LineFinding]",
+    progress: render.Progress,
+    json: bool,
 ) -> int:
     number = 0
     for finding in findings:
