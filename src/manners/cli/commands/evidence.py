@@ -238,9 +238,7 @@ def _verify_file(file: str, expected: "Head | AnchorHead | None", json: bool) ->
 
 
 def _print_findings(
-    findings: "Iterator[ChainProblem] | Iterator[LineFinding]",
-    progress: render.Progress,
-    json: bool,
+    findings: "Iterator[ChainProblem | LineFinding]", progress: render.Progress, json: bool
 ) -> int:
     number = 0
     for finding in findings:
