@@ -47,6 +47,8 @@ TABLE: dict[str, tuple[int, int, int]] = {
     "ORIGINS": (300, 1_000, 10_000),
     # Of the corpus, a dialect reads one file in so many: fewer is more.
     "CORPUS_STEP": (30, 3, 1),
+    # Random pairs of rule sets whose difference is worked out by trying every path.
+    "IMPACT_ROUNDS": (60, 400, 3_000),
 }
 """Each row: its sizes in `make test`, `make check` and `make soak`."""
 

@@ -1,0 +1,112 @@
+"""Applying fixes: those that are proved to change no verdict, and others if they are asked for."""
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable
+
+from manners.lint.finding import Edit, Finding, Fix, apply_edits
+from manners.lint.proving import unchanged
+from manners.lint.source import Source
+
+ROUNDS = 20
+"""How often a file is linted and fixed again: a fix may make room for another."""
+_PROVED_ONE_BY_ONE = 40
+"""Fixes of one file that are proved one by one; more are proved together."""
+
+Check = Callable[[Source], list[Finding]]
+"""Finds what is wrong with a file."""
+
+
+def with_proved_fixes(source: Source, findings: list[Finding]) -> list[Finding]:
+    """The findings, with those safe fixes only that are proved to change no verdict."""
+    open_questions = [
+        finding.fix
+        for finding in findings
+        if finding.fix is not None and finding.fix.is_safe and not finding.fix.is_proved
+    ]
+    first, rest = open_questions[:_PROVED_ONE_BY_ONE], open_questions[_PROVED_ONE_BY_ONE:]
+    proved = {fix for fix in first if is_proved(source, [fix])}
+    proved.update(choose(source, rest))
+    return [
+        finding
+        if finding.fix is None or not finding.fix.is_safe or finding.fix.is_proved
+        else finding._replace(
+            fix=finding.fix._replace(is_proved=True) if finding.fix in proved else None
+        )
+        for finding in findings
+    ]
+
+
+def fixed(source: Source, check: Check, unsafe: bool = False) -> bytes:
+    """The file with all fixes applied that can be; the same again changes nothing more."""
+    for _ in range(ROUNDS):
+        fixes = [finding.fix for finding in check(source) if finding.fix is not None]
+        chosen = choose(source, [fix for fix in fixes if fix.is_safe])
+        if not chosen and unsafe:
+            chosen = _apart([fix for fix in fixes if not fix.is_safe])
+        data = _edited(source, chosen)
+        if not chosen or data == source.body:
+            break
+        source = Source(data, source.engines, source.url)
+    return source.body
+
+
+def choose(source: Source, fixes: list[Fix]) -> list[Fix]:
+    """Fixes that, all together, are proved to change no verdict.
+
+    Those that are not are found by halves: most files need one proof.
+    """
+    chosen: list[Fix] = []
+    waiting = [_apart(fixes)] if fixes else []
+    while waiting:
+        some = waiting.pop()
+        if is_proved(source, [*chosen, *some]):
+            chosen += some
+        elif len(some) > 1:
+            half = len(some) // 2
+            waiting += [some[half:], some[:half]]
+    return chosen
+
+
+def is_proved(source: Source, fixes: list[Fix]) -> bool:
+    """Whether some fixes together change no verdict, delay or other directive."""
+    if source.is_utf16 or _empties_group(source, fixes):
+        return False
+    return unchanged(source.body, _edited(source, fixes), source.engines, source.url)
+
+
+def _empties_group(source: Source, fixes: list[Fix]) -> bool:
+    """Whether a group would lose its last rule line: the next User-agent line would join it."""
+    removed = {edit.start for fix in fixes for edit in fix.edits if not edit.replacement}
+    return any(
+        group.rules
+        and all(line.start in removed for line in group.rules)
+        and not all(line.start in removed for line in group.agents)
+        for group in source.groups
+    )
+
+
+def _edited(source: Source, fixes: Iterable[Fix]) -> bytes:
+    """The file with some fixes applied, without a byte order mark."""
+    return apply_edits(source.data, [edit for fix in fixes for edit in fix.edits])
+
+
+def _apart(fixes: Iterable[Fix]) -> list[Fix]:
+    """Those fixes whose edits do not overlap the edits of an earlier one."""
+    taken: list[Edit] = []
+    chosen: list[Fix] = []
+    for fix in sorted(fixes, key=lambda fix: fix.edits):
+        if not any(_overlaps(taken, edit) for edit in fix.edits):
+            chosen.append(fix)
+            for edit in fix.edits:
+                insort(taken, edit)
+    return chosen
+
+
+def _overlaps(taken: list[Edit], edit: Edit) -> bool:
+    """Whether an edit overlaps one of those that are taken, which are sorted and apart."""
+    at = bisect_left(taken, edit)
+    near = taken[max(0, at - 1) : at + 1]
+    return any(
+        edit.start == other.start or (edit.start < other.end and other.start < edit.end)
+        for other in near
+    )

@@ -1,0 +1,166 @@
+"""The rules for one agent as a list: the first that matches a path decides."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from manners._text import to_bytes
+from manners.lint.impact.automata import Automata, split
+from manners.lint.impact.searching import StepBudget
+from manners.lint.impact.spaces import cuts_query
+from manners.robots.dialects import Dialect
+from manners.robots.groups import Rule
+from manners.robots.patterns import index_html_pattern, scanner_path
+
+ROBOTS_TXT = (Rule(True, "/robots.txt$", -1), Rule(True, "/robots.txt?", -1))
+"""RFC 9309 section 2.2.2: "The /robots.txt URI is implicitly allowed." Above all other rules."""
+
+
+class RankedRule(NamedTuple):
+    """A rule in its place."""
+
+    rule: Rule
+    """The rule of the file."""
+    allow: bool
+    pattern: str
+    """What is compared, one character for each byte. Google also allows the folder of an index page
+    that is allowed: then a rule is in two places."""
+    state: int
+    """The first state of its automaton."""
+    literal: str
+    """What every path that it matches begins with."""
+    parts: tuple[str, tuple[str, ...], str | None]
+    """The pattern as `split` has it."""
+
+    def matches(self, path: str) -> bool:
+        """Whether it matches a path: a piece is taken where it comes first, as by its automaton."""
+        literal, pieces, end = self.parts
+        if not path.startswith(literal):
+            return False
+        place = len(literal)
+        for piece in pieces:
+            place = path.find(piece, place)
+            if place < 0:
+                return False
+            place += len(piece)
+        if end is None:
+            return True
+        if not pieces and "*" not in self.pattern:
+            return len(path) == place
+        return place <= len(path) - len(end) and path.endswith(end)
+
+    @property
+    def identity(self) -> tuple[bool, int, int]:
+        """What makes two rules the same: their verdicts, what they match, and their length."""
+        return self.allow, self.state, len(self.pattern)
+
+
+class RuleList:
+    """Rules, the best first, with their automata.
+
+    >>> from manners.robots.dialects import get
+    >>> rules = [Rule(False, "/a", 1), Rule(True, "/a/b", 2)]
+    >>> [ranked.rule.line for ranked in RuleList.of(rules, get("google"), Automata()).ranked]
+    [2, 1]
+    """
+
+    def __init__(self, ranked: Sequence[RankedRule], automata: Automata, dialect: Dialect) -> None:
+        self.ranked = ranked
+        self.automata = automata
+        self.dialect = dialect
+        self._cuts_query = cuts_query(dialect)
+        self._by_literal: dict[str, list[int]] = {}
+        self._by_rule: dict[int, list[int]] = {}
+        for place, found in enumerate(ranked):
+            self._by_literal.setdefault(found.literal, []).append(place)
+            self._by_rule.setdefault(id(found.rule), []).append(place)
+        self._literals = sorted(self._by_literal)
+
+    @classmethod
+    def of(cls, rules: Iterable[Rule], dialect: Dialect, automata: Automata) -> "RuleList":
+        """From the rules for one agent, in file order."""
+        ranked: list[RankedRule] = []
+        if dialect.robots_txt_allowed:
+            ranked += [_ranked(rule, rule.pattern, dialect, automata) for rule in ROBOTS_TXT]
+        for rule, pattern in _in_order(rules, dialect):
+            # An empty pattern, where the dialect has it, matches everything and allows it; below
+            # all others that is as if nothing matched.
+            if pattern or dialect.rank == "first":
+                ranked.append(_ranked(rule, pattern, dialect, automata))
+        return cls(ranked, automata, dialect)
+
+    def without(self, rule: Rule) -> "RuleList":
+        """The list without a rule, in all its places."""
+        ranked = [found for found in self.ranked if found.rule is not rule]
+        return RuleList(ranked, self.automata, self.dialect)
+
+    def places(self, rule: Rule) -> list[int]:
+        """Where a rule is: in no place, in one, or with the folder of an index page in two."""
+        return self._by_rule.get(id(rule), [])
+
+    def near(self, literal: str) -> list[int]:
+        """The places of the rules that may match a path which begins like this, in order."""
+        places = list(self._beginning(literal, len(literal)))
+        at = bisect_left(self._literals, literal)
+        while at < len(self._literals) and self._literals[at].startswith(literal):
+            places += self._by_literal[self._literals[at]]
+            at += 1
+        places.sort()
+        return places
+
+    def matching(self, path: str, budget: StepBudget) -> Iterator[int]:
+        """The places of the rules that match a path, in order."""
+        places = sorted(self._beginning(path, len(path) + 1))
+        budget.take(1 + len(places) // 16)  # a comparison of strings is so much quicker than a step
+        seen = scanner_path(path) if self._cuts_query else path
+        for place in places:
+            if self.ranked[place].matches(seen):
+                yield place
+
+    def decider(self, path: str, budget: StepBudget, beginning: int = 0) -> int:
+        """The place of the first rule that matches a path; the number of rules if none does."""
+        for place in self.matching(path, budget):
+            if place >= beginning:
+                return place
+        return len(self.ranked)
+
+    def allows(self, place: int) -> bool:
+        """The verdict of a place; of that behind the last, too, where nothing matched."""
+        return place == len(self.ranked) or self.ranked[place].allow
+
+    def _beginning(self, text: str, longest: int) -> Iterator[int]:
+        """The places of rules whose literals are beginnings of a text."""
+        for length in range(longest):
+            yield from self._by_literal.get(text[:length], ())
+
+
+def _in_order(rules: Iterable[Rule], dialect: Dialect) -> list[tuple[Rule, str]]:
+    """Rules and their patterns, the best first, as `manners.robots.patterns` ranks them."""
+    patterns: list[tuple[Rule, str]] = []
+    for rule in rules:
+        patterns.append((rule, _one_a_byte(rule.pattern)))
+        folder = index_html_pattern(rule.pattern) if dialect.index_html and rule.allow else None
+        if folder:
+            patterns.append((rule, _one_a_byte(folder)))
+    match dialect.rank:  # sorting is stable: all else being equal, the earlier line is better
+        case "longest":
+            patterns.sort(key=lambda item: (-len(item[1]), not item[0].allow))
+        case "allow-first":
+            patterns.sort(key=lambda item: (not item[0].allow, -len(item[1])))
+        case "first":
+            pass
+    return patterns
+
+
+def _ranked(rule: Rule, pattern: str, dialect: Dialect, automata: Automata) -> RankedRule:
+    state = automata.pattern(pattern, dialect.wildcards)
+    parts = split(pattern, dialect.wildcards)
+    literal = parts[0]
+    if cuts_query(dialect):
+        state = automata.without_query(state)
+        literal = literal[:1]  # a path that matches `/a` may begin with `//a`
+    return RankedRule(rule, rule.allow or not pattern, pattern, state, literal, parts)
+
+
+def _one_a_byte(pattern: str) -> str:
+    return pattern if pattern.isascii() else to_bytes(pattern).decode("latin-1")

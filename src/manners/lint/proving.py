@@ -1,0 +1,47 @@
+"""Proving that an edit of a robots.txt changes nothing, for anybody, in any engine asked for."""
+
+from collections.abc import Iterable
+
+from manners.lint.impact import compare_agents
+from manners.robots.dialects import get
+from manners.robots.directives import BY_NAME
+from manners.robots.policy import Robots, parse
+
+STEPS = 300_000
+"""Steps of automata for each class of agents; beyond, nothing is proved."""
+
+
+def unchanged(before: bytes, after: bytes, engines: Iterable[str], url: str | None = None) -> bool:
+    """Whether two files are proved to mean the same.
+
+    Every agent gets the same verdict on every path in each engine; delays, sitemaps and all other
+    directives are the same, and for the same agents. What is not decided is not proved.
+
+    >>> unchanged(b"User-agent: *\\nDisallow: /a*", b"User-agent: *\\nDisallow: /a", ["rfc9309"])
+    True
+    """
+    if before == after:
+        return True
+    for engine in engines:
+        old, new = (parse(body, get(engine), url) for body in (before, after))
+        if old.truncated != new.truncated or _directives(old) != _directives(new):
+            return False
+        if compare_agents(old, new, STEPS):
+            return False
+    return True
+
+
+def _directives(robots: Robots) -> set[tuple[object, ...]]:
+    """Every directive but rules, and the agents it is for."""
+    dialect = robots.dialect
+    found: set[tuple[object, ...]] = {
+        (directive.name, directive.written)
+        for directive in robots.directives
+        if directive.name in BY_NAME and BY_NAME[directive.name].scope == "file"
+    }
+    for group in robots.groups:
+        keys = frozenset(map(dialect.agent_key, group.agents))
+        for directive in group.directives:
+            timed = frozenset(map(dialect.agent_key, directive.agents))
+            found.add((directive.name, directive.written, timed or keys))
+    return found
