@@ -93,16 +93,29 @@ def unlike_truth(truth: Mapping[str, Fate], rows: Iterable[UrlRow]) -> list[str]
 
 
 def asked_wrongly(
-    truth: Mapping[str, Fate], seen: Seen, losses: Iterable[Loss], *, is_all: bool = True
+    truth: Mapping[str, Fate],
+    seen: Seen,
+    losses: Iterable[Loss],
+    stops: Iterable[Stop] = (),
+    *,
+    is_all: bool = True,
 ) -> list[str]:
     """URLs that were asked for and may not be; never, or too often, though nobody was lost.
 
     Between two requests for one URL, besides those that the truth knows of, the process of the
-    first must have been lost. `is_all` is whether all URLs have to be asked for.
+    first must have been lost. Who was closed while a signal stopped it may send what it was about
+    to send when it goes on; `asked_when_closed` says how often. `is_all` is whether all URLs have
+    to be asked for.
     """
-    lost: dict[int, list[float]] = defaultdict(list)
+    lost: dict[int, list[tuple[float, float]]] = defaultdict(list)
+    stops = list(stops)
     for loss in losses:
-        lost[loss.pid].append(loss.wall)
+        ends = [
+            s.ended + AT_ONCE
+            for s in stops
+            if s.pid == loss.pid and s.began <= loss.wall <= s.ended
+        ]
+        lost[loss.pid].append((loss.wall, max(ends, default=loss.wall)))
     complaints = []
     for url, asks in seen.by_url.items():
         wanted = truth[url].asked if url in truth else 0
@@ -110,7 +123,10 @@ def asked_wrongly(
             complaints.append(f"{url} may not be asked for:\n{_lines(asks)}")
             continue
         excused = sum(
-            any(before.wall <= moment <= after.wall + TICK for moment in lost[before.pid])
+            any(
+                before.wall <= until and moment <= after.wall + TICK
+                for moment, until in lost[before.pid]
+            )
             for before, after in pairwise(asks)
         )
         if len(asks) > wanted + excused:

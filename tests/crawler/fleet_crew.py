@@ -359,7 +359,7 @@ def judge(
         finished = [row for row in stored.urls if row.state != "queued"]
         known = {row.url: truth[row.url] for row in finished if row.url in truth}
         assert_well(checks.unlike_truth(known, finished), "not what becomes of these URLs")
-    wrongly = checks.asked_wrongly(truth, seen, losses, is_all=budget is None)
+    wrongly = checks.asked_wrongly(truth, seen, losses, crew.stops, is_all=budget is None)
     assert_well(wrongly, "asked for wrongly")
     surplus = sum(max(len(asks) - truth[url].asked, 0) for url, asks in seen.by_url.items())
     most = len(losses) * crew.settings["connections"]

@@ -100,6 +100,27 @@ def test_a_url_that_was_asked_for_twice_is_found(asks: list[Ask], losses: list[L
     assert len(checks.asked_wrongly(TRUTH, seen(*asks), losses)) == 1
 
 
+def test_what_was_sent_at_the_end_of_a_stop_may_be_asked_for_again() -> None:
+    """Its worker was closed meanwhile; but not what it sends later."""
+    loss = Loss(ONE, WALL + 0.5)
+    again = seen(*GOOD, ask(4, "/a", TWO))
+
+    def found(stop: Stop) -> list[str]:
+        return checks.asked_wrongly(TRUTH, again, [loss], [stop])
+
+    assert found(Stop(ONE, WALL + 0.2, WALL + 0.99)) == []
+    assert len(found(Stop(TWO, WALL + 0.2, WALL + 0.99))) == 1  # another process
+    assert len(found(Stop(ONE, WALL - 2, WALL - 1))) == 1  # it went on before it was closed
+    assert (
+        len(
+            checks.asked_wrongly(
+                TRUTH, again, [Loss(ONE, WALL - 2)], [Stop(ONE, WALL - 3, WALL - 1)]
+            )
+        )
+        == 1
+    )
+
+
 @pytest.mark.parametrize(
     "records",
     [
