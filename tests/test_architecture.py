@@ -20,6 +20,7 @@ QUIET = [
     "errors",
     "urls",
     "robots/**/*",
+    "lint/**/*",
     "sitemaps/**/*",
     "retrieval/**/*",
     "net/messages",

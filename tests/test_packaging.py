@@ -46,11 +46,11 @@ def has_compiler() -> bool:
     return shutil.which((sysconfig.get_config_var("CC") or "cc").split()[0]) is not None
 
 
-def wheel(folder: Path, **environment: str) -> Path:
+def wheel(folder: Path, *options: str, **environment: str) -> Path:
     """A wheel built from a copy of the sources."""
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     subprocess.run(
-        [*command, "--wheel-dir", str(folder), str(sources(folder))],
+        [*command, *options, "--wheel-dir", str(folder), str(sources(folder))],
         check=True,
         capture_output=True,
         env={**os.environ, **environment},
@@ -69,6 +69,12 @@ def kernel_of(installed: Path) -> str:
         [sys.executable, "-I", "-c", script], check=True, capture_output=True, text=True
     )
     return ran.stdout.strip()
+
+
+def test_the_kernel_can_be_left_out(tmp_path: Path) -> None:
+    """Whoever wants nothing to be compiled says so: hooks of pre-commit do."""
+    option = "--config-settings=--global-option=--without-kernel"
+    assert kernel_of(wheel(tmp_path, option)) == "python True"
 
 
 def test_without_a_compiler_the_package_installs_all_the_same(tmp_path: Path) -> None:

@@ -1,5 +1,8 @@
 """What rules about paths find and leave alone, where the examples of their pages do not show it."""
 
+from functools import cache
+from itertools import product
+
 import pytest
 
 from manners.lint.finding import Finding, Severity, apply_edits
@@ -338,15 +341,23 @@ def test_revealed_paths_are_not_in_the_default_set() -> None:
     assert [rule.name for rule in RULES if not rule.is_default] == ["revealed-path"]
 
 
+@cache
+def odd_file() -> Source:
+    """A file with every sequence of three pieces that some rule looks for."""
+    pieces = [b"/", b"*", b"$", b"%", b"%7E", b"#", b'"', b"{{", b"}}", b"(a|", b")", b"&amp;"]
+    pieces += [b"//", b"..", b"\xff", b"\xc3\xa9", b" ", b"\0", b"https:", b"[a-z]", b".js", b"x"]
+    values = map(b"".join, product(pieces, repeat=3))
+    return Source(b"User-agent: *\n" + b"".join(b"Disallow: %b\n" % value for value in values))
+
+
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_any_bytes_are_read(rule: LintRule) -> None:
-    """No value makes a rule raise or report a line twice."""
-    pieces = [b"/", b"*", b"$", b"%", b"%7E", b"#", b'"', b"{{", b"}}", b"(", b"|", b")", b"&amp;"]
-    pieces += [b"//", b"..", b"\xff", b"\xc3\xa9", b" ", b"\0", b"https:", b"[a-z]", b".js", b"x"]
-    values = [first + second + third for first in pieces for second in pieces for third in pieces]
-    source = Source(b"User-agent: *\n" + b"".join(b"Disallow: %b\n" % value for value in values))
-    lines = [finding.line for finding in rule.check(source)]
-    assert len(lines) == len(set(lines))
-    for finding in rule.check(source):
+    """No value makes a rule raise, report a line twice, or edit anything but that line."""
+    source = odd_file()
+    found = list(rule.check(source))
+    assert len({finding.line for finding in found}) == len(found)
+    for finding in found:
+        line = source.lines[finding.line - 1]
         assert 0 < finding.column <= finding.end_column
-        apply_edits(source.data, list(finding.fix.edits) if finding.fix else [])
+        for edit in finding.fix.edits if finding.fix else ():
+            assert line.start <= edit.start <= edit.end <= line.end

@@ -13,7 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from manners._text import cut, printable
+from manners._text import count, cut, printable
 from manners.errors import MannersError, MissingExtra
 
 try:
@@ -24,16 +24,20 @@ except ModuleNotFoundError as error:
     raise MissingExtra("pytest", "pytest") from None
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from _pytest._code.code import TerminalRepr
 
+    from manners.lint.finding import Finding
     from manners.robots.policy import Robots
     from manners.testing import assert_allowed, assert_disallowed
 
-__all__ = ["assert_allowed", "assert_disallowed"]
+__all__ = ["assert_allowed", "assert_clean", "assert_disallowed"]
 
 _FILES = ("robots_tests.toml", "*_robots_tests.toml", "robots_tests_*.toml")
 _MAX_BYTES = 1024 * 1024
 _MAX_TESTS = 100_000
+_MAX_FINDINGS = 50
 _HEADER = re.compile(r"[ \t]*\[\[[ \t]*test[ \t]*\]\]").match
 _OF_FILE = {
     "robots": 'robots = "public/robots.txt"',
@@ -53,6 +57,42 @@ def __getattr__(name: str) -> Any:
     from manners import testing
 
     return getattr(testing, name)
+
+
+def assert_clean(
+    body: bytes | str | Path,
+    engines: "Sequence[str]" = ("rfc9309", "google"),
+    fail_on: str = "warning",
+    ignore: "Sequence[str]" = (),
+) -> "list[Finding]":
+    """Fail if the linter finds something as bad as `fail_on`, or worse; the message lists it.
+
+    `body` is the content of a robots.txt, or the `Path` of a file. `fail_on` is `error`, `warning`
+    or `info`; `ignore` names rules by name or code. Returns the findings that are not as bad.
+
+    >>> assert_clean("User-agent: *\\nDisallow: /private/")
+    []
+    """
+    __tracebackhide__ = True
+    from manners import lint
+    from manners.errors import UnknownName
+    from manners.testing.assertions import MAX_FILE, load, read
+
+    levels = [severity.value for severity in lint.Severity]
+    if fail_on not in levels:
+        raise UnknownName("severity", fail_on, levels)
+    if isinstance(body, Path):
+        file, body = str(body), read(body, MAX_FILE)
+    else:
+        file = load(body, "rfc9309")[1]  # refuses what is no content
+    findings = lint.run(body, engines, ignore=ignore)
+    bad = [found for found in findings if found.severity.is_at_least(lint.Severity(fail_on))]
+    if bad:
+        lines = [f"{printable(file)}:{found}" for found in bad[:_MAX_FINDINGS]]
+        if len(bad) > len(lines):
+            lines.append(f"… and {len(bad) - len(lines):,} more")
+        raise AssertionError("\n  ".join([f"{count(len(bad), 'finding')} by the linter", *lines]))
+    return findings
 
 
 def pytest_plugin_registered(

@@ -7,7 +7,7 @@ from manners.lint.impact.agents import AgentIndex, TooManyAgents, contents
 from manners.lint.impact.automata import Automata
 from manners.lint.impact.redundancy import RuleStatus, status_of
 from manners.lint.impact.rule_list import RuleList
-from manners.lint.impact.searching import OutOfSteps, SearchTools, StepBudget
+from manners.lint.impact.searching import SearchTools, StepBudget
 from manners.lint.impact.spaces import space_of
 from manners.robots.agents import WILDCARD
 from manners.robots.groups import Rule
@@ -107,9 +107,7 @@ def _statuses(
     ranked = RuleList.of(rules, robots.dialect, tools.automata)
     statuses: list[RuleStatus] = []
     for rule in wanted:
-        try:
-            tools.budget.take(1)
-        except OutOfSteps:
+        if not tools.budget.has(1):
             statuses.append(RuleStatus(rule, is_decided=False))
             continue
         part = tools._replace(budget=tools.budget.part(RULE_STEPS))

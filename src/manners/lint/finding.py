@@ -29,11 +29,7 @@ class Severity(Enum):
 
 
 class Edit(NamedTuple):
-    """A replacement of some bytes of a file; an insertion if `start` is `end`.
-
-    >>> Edit(0, 3, b"Dis").applied_to(b"disallow: /")
-    b'Disallow: /'
-    """
+    """A replacement of some bytes of a file; an insertion if `start` is `end`."""
 
     start: int
     """The offset of the first byte, in `Source.data`."""
@@ -41,9 +37,9 @@ class Edit(NamedTuple):
     """The offset behind the last byte."""
     replacement: bytes
 
-    def applied_to(self, data: bytes) -> bytes:
-        """A file with this edit made."""
-        return data[: self.start] + self.replacement + data[self.end :]
+
+NO_MARK = Edit(0, 0, b"")
+"""The edit that removes a byte order mark, which stands before the bytes that edits count."""
 
 
 class Fix(NamedTuple):
@@ -113,6 +109,9 @@ def apply_edits(data: bytes, edits: "list[Edit]") -> bytes:
     >>> apply_edits(b"abc", [Edit(2, 3, b"C"), Edit(0, 1, b"A")])
     b'AbC'
     """
-    for edit in sorted(edits, reverse=True):
-        data = edit.applied_to(data)
-    return data
+    parts: list[bytes] = []
+    at = 0
+    for edit in sorted(edits):
+        parts += [data[at : edit.start], edit.replacement]
+        at = edit.end
+    return b"".join((*parts, data[at:]))

@@ -1,9 +1,11 @@
 """Applying fixes: those that are proved to change no verdict, and others if they are asked for."""
 
 from bisect import bisect_left, insort
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable
 
-from manners.lint.finding import Edit, Finding, Fix, apply_edits
+from manners.lint.finding import NO_MARK, Edit, Finding, Fix, apply_edits
+from manners.lint.impact.searching import StepBudget
 from manners.lint.proving import unchanged
 from manners.lint.source import Source
 
@@ -11,6 +13,11 @@ ROUNDS = 20
 """How often a file is linted and fixed again: a fix may make room for another."""
 _PROVED_ONE_BY_ONE = 40
 """Fixes of one file that are proved one by one; more are proved together."""
+
+_STEPS = 1_500_000
+"""Steps of automata for all proofs of one file when it is linted: about a second."""
+_ALL_STEPS = 10_000_000
+"""Steps for all proofs when it is fixed."""
 
 Check = Callable[[Source], list[Finding]]
 """Finds what is wrong with a file."""
@@ -24,8 +31,9 @@ def with_proved_fixes(source: Source, findings: list[Finding]) -> list[Finding]:
         if finding.fix is not None and finding.fix.is_safe and not finding.fix.is_proved
     ]
     first, rest = open_questions[:_PROVED_ONE_BY_ONE], open_questions[_PROVED_ONE_BY_ONE:]
-    proved = {fix for fix in first if is_proved(source, [fix])}
-    proved.update(choose(source, rest))
+    budget = StepBudget(_STEPS)
+    proved = {fix for fix in first if is_proved(source, [fix], budget)}
+    proved.update(choose(source, rest, budget))
     return [
         finding
         if finding.fix is None or not finding.fix.is_safe or finding.fix.is_proved
@@ -38,9 +46,10 @@ def with_proved_fixes(source: Source, findings: list[Finding]) -> list[Finding]:
 
 def fixed(source: Source, check: Check, unsafe: bool = False) -> bytes:
     """The file with all fixes applied that can be; the same again changes nothing more."""
+    budget = StepBudget(_ALL_STEPS)
     for _ in range(ROUNDS):
         fixes = [finding.fix for finding in check(source) if finding.fix is not None]
-        chosen = choose(source, [fix for fix in fixes if fix.is_safe])
+        chosen = choose(source, [fix for fix in fixes if fix.is_safe], budget)
         if not chosen and unsafe:
             chosen = _apart([fix for fix in fixes if not fix.is_safe])
         data = _edited(source, chosen)
@@ -50,7 +59,7 @@ def fixed(source: Source, check: Check, unsafe: bool = False) -> bytes:
     return source.body
 
 
-def choose(source: Source, fixes: list[Fix]) -> list[Fix]:
+def choose(source: Source, fixes: list[Fix], budget: StepBudget) -> list[Fix]:
     """Fixes that, all together, are proved to change no verdict.
 
     Those that are not are found by halves: most files need one proof.
@@ -59,7 +68,7 @@ def choose(source: Source, fixes: list[Fix]) -> list[Fix]:
     waiting = [_apart(fixes)] if fixes else []
     while waiting:
         some = waiting.pop()
-        if is_proved(source, [*chosen, *some]):
+        if is_proved(source, [*chosen, *some], budget):
             chosen += some
         elif len(some) > 1:
             half = len(some) // 2
@@ -67,11 +76,11 @@ def choose(source: Source, fixes: list[Fix]) -> list[Fix]:
     return chosen
 
 
-def is_proved(source: Source, fixes: list[Fix]) -> bool:
+def is_proved(source: Source, fixes: list[Fix], budget: StepBudget) -> bool:
     """Whether some fixes together change no verdict, delay or other directive."""
     if source.is_utf16 or _empties_group(source, fixes):
         return False
-    return unchanged(source.body, _edited(source, fixes), source.engines, source.url)
+    return unchanged(source.body, _edited(source, fixes), source.engines, source.url, budget)
 
 
 def _empties_group(source: Source, fixes: list[Fix]) -> bool:
@@ -86,8 +95,10 @@ def _empties_group(source: Source, fixes: list[Fix]) -> bool:
 
 
 def _edited(source: Source, fixes: Iterable[Fix]) -> bytes:
-    """The file with some fixes applied, without a byte order mark."""
-    return apply_edits(source.data, [edit for fix in fixes for edit in fix.edits])
+    """The file with some fixes applied; its byte order mark stays unless one removes it."""
+    edits = [edit for fix in fixes for edit in fix.edits]
+    has_mark = source.body.startswith(BOM_UTF8) and NO_MARK not in edits
+    return (BOM_UTF8 if has_mark else b"") + apply_edits(source.data, edits)
 
 
 def _apart(fixes: Iterable[Fix]) -> list[Fix]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from manners.lint.impact import compare_agents
+from manners.lint.impact.searching import StepBudget
 from manners.robots.dialects import get
 from manners.robots.directives import BY_NAME
 from manners.robots.policy import Robots, parse
@@ -11,11 +12,18 @@ STEPS = 300_000
 """Steps of automata for each class of agents; beyond, nothing is proved."""
 
 
-def unchanged(before: bytes, after: bytes, engines: Iterable[str], url: str | None = None) -> bool:
+def unchanged(
+    before: bytes,
+    after: bytes,
+    engines: Iterable[str],
+    url: str | None = None,
+    budget: StepBudget | None = None,
+) -> bool:
     """Whether two files are proved to mean the same.
 
     Every agent gets the same verdict on every path in each engine; delays, sitemaps and all other
-    directives are the same, and for the same agents. What is not decided is not proved.
+    directives are the same, and for the same agents. What is not decided is not proved, nor is
+    anything once a `budget` that several proofs share is used up.
 
     >>> unchanged(b"User-agent: *\\nDisallow: /a*", b"User-agent: *\\nDisallow: /a", ["rfc9309"])
     True
@@ -23,10 +31,12 @@ def unchanged(before: bytes, after: bytes, engines: Iterable[str], url: str | No
     if before == after:
         return True
     for engine in engines:
+        if budget is not None and not budget.has(len(before) // 4):  # for reading the files
+            return False
         old, new = (parse(body, get(engine), url) for body in (before, after))
         if old.truncated != new.truncated or _directives(old) != _directives(new):
             return False
-        if compare_agents(old, new, STEPS):
+        if compare_agents(old, new, STEPS, budget):
             return False
     return True
 

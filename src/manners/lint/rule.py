@@ -115,6 +115,15 @@ class LintRule:
             line, message, at=line.value_at, until=line.value_end, fix=fix, severity=severity
         )
 
+    def removal(self, source: Source, line: SourceLine) -> Fix | None:
+        """The removal of a rule line that is proved to be redundant; None if its group needs it.
+
+        One rule line of a group always remains: the next User-agent line would join the group.
+        """
+        if line.number in source.last_rules:
+            return None
+        return self.fix("remove the line", line.removed(), is_proved=not source.is_utf16)
+
     @staticmethod
     def fix(summary: str, *edits: Edit, safety: Safety = "safe", is_proved: bool = False) -> Fix:
         """A fix; a safe one that is not proved is, before anybody applies it."""

@@ -180,6 +180,11 @@ class Source:
         return _groups(self.lines)
 
     @cached_property
+    def last_rules(self) -> set[int]:
+        """The numbers of rule lines whose groups have no other."""
+        return {group.rules[0].number for group in self.groups if len(group.rules) == 1}
+
+    @cached_property
     def stray_rules(self) -> list[SourceLine]:
         """Allow and Disallow lines before the first User-agent line."""
         first = self.groups[0].first.number if self.groups else len(self.lines) + 1
@@ -232,7 +237,7 @@ class Source:
             open_questions = {line for line, status in statuses.items() if not status.matters}
             for line, status in examine_lines(robots, open_questions).items():
                 statuses[line] = statuses[line].and_by(status)
-        return statuses
+        return {line: status for line, status in statuses.items() if status.rule.pattern}
 
     def read_as(self, dialect: Dialect) -> Robots:
         """The file as any dialect reads it, up to the size limit."""

@@ -10,6 +10,7 @@
     fields.py       every setting: type, default, limits, option of commands
     model.py        `Settings`: the values, checked
     loading.py      `load`: which layer wins, and where each value came from
+    lint_table.py   the table [lint] of manners.toml, which is for the linter only
     documents/      what the layers are read from, one file each
 
 Nothing else in this package reads the environment or a file of settings.

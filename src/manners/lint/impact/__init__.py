@@ -69,7 +69,10 @@ class Impact(NamedTuple):
 
 
 class AgentImpact(NamedTuple):
-    """What changes for a class of agents: those for whom both files say the same."""
+    """What changes for a class of agents: those for whom both files say the same.
+
+    They may be in several groups that say so. Deciding rules are those of the first agent.
+    """
 
     agents: tuple[str, ...]
     """Their names as the file has them; `*` stands for everybody whom neither file names."""
@@ -92,10 +95,13 @@ def compare_policies(before: Policy, after: Policy, steps: int = STEPS) -> Impac
     return _Comparison(before, after, Automata(), steps).impact(_rules_of(before), _rules_of(after))
 
 
-def compare_agents(before: Robots, after: Robots, steps: int = STEPS) -> list[AgentImpact]:
+def compare_agents(
+    before: Robots, after: Robots, steps: int = STEPS, budget: StepBudget | None = None
+) -> list[AgentImpact]:
     """For each class of agents whose verdicts differ, or are not decided: what changes.
 
-    Classes are made of the agents that either file names, and of everybody else.
+    Classes are made of the agents that either file names, and of everybody else. `steps` are for
+    each class and direction; all together take no more than `budget` has, if there is one.
     """
     automata = Automata()
     try:
@@ -107,7 +113,7 @@ def compare_agents(before: Robots, after: Robots, steps: int = STEPS) -> list[Ag
         if before.dialect is after.dialect and contents(old) == contents(new):
             continue
         policies = before.policy(agents[0]), after.policy(agents[0])
-        impact = _Comparison(*policies, automata, steps).impact(old, new)
+        impact = _Comparison(*policies, automata, steps, budget).impact(old, new)
         if not impact.is_equal:
             impacts.append(AgentImpact(agents, impact))
     return impacts
@@ -171,6 +177,8 @@ class _Comparison(NamedTuple):
     after: Policy
     automata: Automata
     steps: int
+    budget: StepBudget | None = None
+    """What all comparisons of a caller share."""
 
     def impact(self, old: tuple[Rule, ...], new: tuple[Rule, ...]) -> Impact:
         """What changes, if these are the rules of the policies."""
@@ -184,7 +192,7 @@ class _Comparison(NamedTuple):
         is_complete = True
         for was_allowed in (False, True):
             found: list[str] = []
-            tools = SearchTools(self.automata, space, StepBudget(self.steps))
+            tools = SearchTools(self.automata, space, StepBudget(self.steps, self.budget))
             try:
                 differing_path(tools, one, two, was_allowed, found)
             except OutOfSteps:

@@ -2,17 +2,21 @@
 
 A path on which two lists differ has a decider in each: a rule, or nothing. So it is matched by both
 deciders, and by no rule above one of them that says the opposite. Each pair of deciders with
-opposite verdicts is one search. Pairs of rules that both lists have in the same order cannot
-differ, so an edited line costs one or two searches, however long the file is.
+opposite verdicts is one search.
+
+Most pairs need none. Two rules that both lists have, in the same order, cannot be such a pair: both
+match the path in both lists, and so one of them would have decided in both. An edited line costs
+one or two searches, however long the file is; and a rule that only becomes longer or shorter, as by
+a star at its end, costs none unless it passes a rule that says the opposite.
 """
 
+from bisect import bisect_right
+from itertools import groupby
 from typing import NamedTuple
 
 from manners.lint.impact.automata import ALL, FAR
 from manners.lint.impact.rule_list import RankedRule, RuleList
 from manners.lint.impact.searching import SearchTools, StepBudget, shortest_lazily
-
-Identity = tuple[bool, int, int]
 
 
 class _Decider(NamedTuple):
@@ -21,7 +25,8 @@ class _Decider(NamedTuple):
     place: int
     state: int
     literal: str
-    identity: Identity | None
+    is_stable: bool
+    """Whether both lists have it, and in the same order as all others that are stable."""
 
 
 def differing_path(
@@ -32,8 +37,9 @@ def differing_path(
     Each path found is appended to `best`, the shorter ones later: so when the budget ends, what was
     found is there.
     """
-    firsts, seconds = _deciders(old, was_allowed), _deciders(new, not was_allowed)
-    pairs = _pairs(tools, old, new, firsts, seconds)
+    stable = _stable(old, new)
+    firsts, seconds = _deciders(old, was_allowed, stable), _deciders(new, not was_allowed, stable)
+    pairs = _pairs(tools, new, firsts, seconds)
     for bound, first, second in sorted(pairs, key=lambda pair: pair[0]):
         limit = len(best[-1]) if best else FAR
         if bound >= limit:
@@ -70,58 +76,86 @@ class _Overruling(NamedTuple):
         return [(ranked.state, ranked) for ranked in found]
 
 
-def _deciders(rules: RuleList, allow: bool) -> dict[int, _Decider]:
-    """What may decide with a verdict, by place; nothing allows."""
-    found = {
-        place: _Decider(place, ranked.state, ranked.literal, ranked.identity)
-        for place, ranked in enumerate(rules.ranked)
-        if ranked.allow == allow
-    }
+def _first_places(rules: RuleList) -> dict[int, int]:
+    """The states of a list's rules, with their first places: what comes later never decides."""
+    places: dict[int, int] = {}
+    for place, ranked in enumerate(rules.ranked):
+        places.setdefault(ranked.state, place)
+    return places
+
+
+def _deciders(rules: RuleList, allow: bool, stable: set[int]) -> dict[int, _Decider]:
+    """What may decide with a verdict, by place; that nothing matches allows."""
+    found: dict[int, _Decider] = {}
+    for state, place in _first_places(rules).items():
+        ranked = rules.ranked[place]
+        if ranked.allow == allow:
+            found[place] = _Decider(place, state, ranked.literal, state in stable)
     if allow:
         end = len(rules.ranked)
-        found[end] = _Decider(end, ALL, "", None)
+        found[end] = _Decider(end, ALL, "", True)
     return found
 
 
 def _pairs(
-    tools: SearchTools,
-    old: RuleList,
-    new: RuleList,
-    firsts: dict[int, _Decider],
-    seconds: dict[int, _Decider],
+    tools: SearchTools, new: RuleList, firsts: dict[int, _Decider], seconds: dict[int, _Decider]
 ) -> list[tuple[int, _Decider, _Decider]]:
     """The pairs of deciders that may differ, each with a lower bound of the path's length."""
-    olds = {ranked.identity for ranked in old.ranked}
-    news = {ranked.identity for ranked in new.ranked}
-    is_same_order = _common(old, news) == _common(new, olds)
     distance = tools.automata.distance
-    only_new = [
-        second for second in seconds.values() if second.identity and second.identity not in olds
-    ]
+    changed = [second for second in seconds.values() if not second.is_stable]
     pairs: list[tuple[int, _Decider, _Decider]] = []
     for first in firsts.values():
-        if is_same_order and (first.identity is None or first.identity in news):
-            # Two rules that both lists have would decide alike in both.
-            chosen = [second for second in only_new if _meet(first.literal, second.literal)]
+        if first.is_stable:
+            chosen = [second for second in changed if _meet(first.literal, second.literal)]
+            tools.budget.take(1 + len(changed) // 8)
         else:
             places = [*new.near(first.literal), len(new.ranked)]
             chosen = [seconds[place] for place in places if place in seconds]
-        tools.budget.take(len(chosen) // 8)
+            tools.budget.take(1 + len(places) // 8)
         pairs += [
             (max(distance[first.state], distance[second.state]), first, second) for second in chosen
         ]
     return pairs
 
 
-def _common(rules: RuleList, other: set[Identity]) -> list[tuple[bool, set[Identity]]]:
-    """The rules that another list has, too, in runs of one verdict: so far, order matters."""
-    runs: list[tuple[bool, set[Identity]]] = []
-    for ranked in rules.ranked:
-        if ranked.identity in other:
-            if not runs or runs[-1][0] != ranked.allow:
-                runs.append((ranked.allow, set()))
-            runs[-1][1].add(ranked.identity)
-    return runs
+def _stable(old: RuleList, new: RuleList) -> set[int]:
+    """The states of rules that both lists have with the same verdict, in the same order.
+
+    Order matters between opposite verdicts only. So the lists are seen as runs of one verdict, and
+    of the runs in which the new list has the old one's rules, the longest ascending part is kept.
+    """
+    olds, news = _first_places(old), _first_places(new)
+    common = {
+        state
+        for state, place in olds.items()
+        if state in news and new.ranked[news[state]].allow == old.ranked[place].allow
+    }
+    new_runs = _runs(new, news, common)
+    run_of = {state: number for number, run in enumerate(new_runs) for state in run}
+    ascending: list[int] = []
+    ends: list[int] = []  # of the best part of each length: the index of its last state
+    before: list[int] = []
+    states: list[int] = []
+    for run in _runs(old, olds, common):
+        for state in sorted(run, key=run_of.__getitem__):
+            length = bisect_right(ascending, run_of[state])
+            before.append(ends[length - 1] if length else -1)
+            states.append(state)
+            ascending[length : length + 1] = [run_of[state]]
+            ends[length : length + 1] = [len(states) - 1]
+    stable: set[int] = set()
+    at = ends[-1] if ends else -1
+    while at >= 0:
+        stable.add(states[at])
+        at = before[at]
+    return stable
+
+
+def _runs(rules: RuleList, places: dict[int, int], common: set[int]) -> list[list[int]]:
+    """The states that both lists have, in order, in runs of one verdict."""
+    states = [state for state in places if state in common]
+    verdicts = groupby(states, key=lambda state: rules.ranked[places[state]].allow)
+    return [list(run) for _, run in verdicts]
 
 
 def _meet(one: str, other: str) -> bool:

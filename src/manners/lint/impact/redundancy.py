@@ -43,7 +43,7 @@ def status_of(tools: SearchTools, rules: RuleList, rule: Rule, exact: bool) -> R
         if decides is None:
             return RuleStatus(rule, because=tuple(covers))
         if len(places) == 1:
-            if rule.allow and _meets_nothing(tools, rules, places[0]):
+            if rules.allows(places[0]) and _meets_nothing(tools, rules, places[0]):
                 return RuleStatus(rule, decides, is_pointless=True)
             matters, covers = _changed_without(tools, rules, places[0], exact)
         else:
@@ -59,12 +59,15 @@ def droppable(tools: SearchTools, rules: RuleList, steps: int) -> list[Rule]:
     The best ones are tried first, so that short ones stay. One that is not decided stays.
     """
     dropped: list[Rule] = []
-    for rule in dict.fromkeys(ranked.rule for ranked in rules.ranked if ranked.rule.line > 0):
-        part = tools._replace(budget=tools.budget.part(steps))
-        status = status_of(part, rules, rule, exact=False)
-        if status.is_decided and status.matters is None:
-            dropped.append(rule)
-            rules = rules.without(rule)
+    is_changed = True
+    while is_changed:  # what was dropped may make another redundant
+        is_changed = False
+        for rule in dict.fromkeys(ranked.rule for ranked in rules.ranked if ranked.rule.line > 0):
+            part = tools._replace(budget=tools.budget.part(steps))
+            status = status_of(part, rules, rule, exact=False)
+            if status.is_decided and status.matters is None:
+                dropped.append(rule)
+                rules, is_changed = rules.without(rule), True
     return dropped
 
 
@@ -125,7 +128,8 @@ def _samples(tools: SearchTools, rules: RuleList, place: int) -> Iterator[str]:
         paths.append(literal + _FILLING + _FILLING.join((*pieces, end or "")))
     state = rules.ranked[place].state
     for path in paths:
-        if tools.space.contains(path) and tools.automata.matches(state, path):
+        is_canonical = tools.space.contains(path) and rules.read(path) == path
+        if is_canonical and tools.automata.matches(state, path):
             tools.budget.take(len(path))
             yield path
 

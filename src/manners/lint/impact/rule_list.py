@@ -49,11 +49,6 @@ class RankedRule(NamedTuple):
             return len(path) == place
         return place <= len(path) - len(end) and path.endswith(end)
 
-    @property
-    def identity(self) -> tuple[bool, int, int]:
-        """What makes two rules the same: their verdicts, what they match, and their length."""
-        return self.allow, self.state, len(self.pattern)
-
 
 class RuleList:
     """Rules, the best first, with their automata.
@@ -81,12 +76,11 @@ class RuleList:
         """From the rules for one agent, in file order."""
         ranked: list[RankedRule] = []
         if dialect.robots_txt_allowed:
-            ranked += [_ranked(rule, rule.pattern, dialect, automata) for rule in ROBOTS_TXT]
-        for rule, pattern in _in_order(rules, dialect):
-            # An empty pattern, where the dialect has it, matches everything and allows it; below
-            # all others that is as if nothing matched.
-            if pattern or dialect.rank == "first":
-                ranked.append(_ranked(rule, pattern, dialect, automata))
+            with_operators = dialect.but(wildcards=True)
+            ranked += [_ranked(rule, rule.pattern, with_operators, automata) for rule in ROBOTS_TXT]
+        ranked += [
+            _ranked(rule, pattern, dialect, automata) for rule, pattern in _in_order(rules, dialect)
+        ]
         return cls(ranked, automata, dialect)
 
     def without(self, rule: Rule) -> "RuleList":
@@ -111,11 +105,15 @@ class RuleList:
     def matching(self, path: str, budget: StepBudget) -> Iterator[int]:
         """The places of the rules that match a path, in order."""
         places = sorted(self._beginning(path, len(path) + 1))
-        budget.take(1 + len(places) // 16)  # a comparison of strings is so much quicker than a step
-        seen = scanner_path(path) if self._cuts_query else path
+        budget.take(1 + len(places) // 3)  # comparing strings is quicker than a step
+        read = self.read(path)
         for place in places:
-            if self.ranked[place].matches(seen):
+            if self.ranked[place].matches(read):
                 yield place
+
+    def read(self, path: str) -> str:
+        """A path as the dialect compares it."""
+        return scanner_path(path) if self._cuts_query else path
 
     def decider(self, path: str, budget: StepBudget, beginning: int = 0) -> int:
         """The place of the first rule that matches a path; the number of rules if none does."""
@@ -159,6 +157,7 @@ def _ranked(rule: Rule, pattern: str, dialect: Dialect, automata: Automata) -> R
     if cuts_query(dialect):
         state = automata.without_query(state)
         literal = literal[:1]  # a path that matches `/a` may begin with `//a`
+    # An empty pattern, where the dialect has it, matches everything and allows it.
     return RankedRule(rule, rule.allow or not pattern, pattern, state, literal, parts)
 
 

@@ -45,6 +45,14 @@ class StepBudget:
         if self.used > self.steps:
             raise OutOfSteps
 
+    def has(self, steps: int) -> bool:
+        """Use up some steps, and say whether there were so many."""
+        try:
+            self.take(steps)
+        except OutOfSteps:
+            return False
+        return True
+
     def part(self, steps: int) -> "StepBudget":
         """A budget for one of several questions, within this one."""
         return StepBudget(steps, self)

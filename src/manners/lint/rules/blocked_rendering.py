@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from manners.lint.finding import Finding
 from manners.lint.rule import LintRule
 from manners.lint.source import Source, SourceLine, quoted
+from manners.robots.dialects import get
 
 _OF_A_TYPE = re.compile(r"/?\*+\.(css|js)(?:[$*?]\S*)?", re.IGNORECASE).fullmatch
 # Directories whose names say that style sheets or scripts are in them. `/scripts/`, `/static/` and
@@ -58,9 +59,9 @@ class BlockedRendering(LintRule):
             for line in source.of_kind("disallow")
             if (addresses := _addresses(line))
         ]
-        if not candidates or not source.robots:
+        if not candidates:
             return
-        robots = source.robots.get("google") or next(iter(source.robots.values()))
+        robots = source.robots.get("google") or source.read_as(get("google"))
         policy = robots.policy("Googlebot")
         if not policy.check(_SITE + "/").allowed:
             return

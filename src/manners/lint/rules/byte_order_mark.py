@@ -3,7 +3,7 @@
 import codecs
 from collections.abc import Iterator
 
-from manners.lint.finding import Edit, Finding, Severity
+from manners.lint.finding import NO_MARK, Finding, Severity
 from manners.lint.rule import LintRule
 from manners.lint.source import Source
 
@@ -39,8 +39,7 @@ class ByteOrderMark(LintRule):
     def check(self, source: Source) -> Iterator[Finding]:
         """Files that begin with the UTF-8 mark."""
         if source.body.startswith(codecs.BOM_UTF8):
-            # Edits count bytes behind the mark: to rewrite the file at all is to remove it.
-            fix = self.fix("remove the byte order mark", Edit(0, 0, b""))
+            fix = self.fix("remove the byte order mark", NO_MARK)
             message = "the file begins with a byte order mark: some engines lose its first line"
             yield self.finding(None, message, fix=fix)
 

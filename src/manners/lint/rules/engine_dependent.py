@@ -62,7 +62,8 @@ class EngineDependent(LintRule):
         more = f", and {len(found) - 1} more kinds of agents" if len(found) > 1 else ""
         message = (
             f"for {quoted(agents[0])}, {one} {verdicts[0]} {quoted(witness.path)}"
-            f" ({_line(witness.before)}) and {other} {verdicts[1]} it ({_line(witness.after)}){more}"
+            f" ({_line(witness.before)}) and {other} {verdicts[1]} it ({_line(witness.after)})"
+            f"{more}"
         )
         return self.finding(source.lines[_number(witness) - 1], message, severity=severity)
 

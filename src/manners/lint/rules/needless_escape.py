@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 
 from manners._text import to_bytes
-from manners.lint.finding import Finding, Safety
+from manners.lint.finding import Finding
 from manners.lint.rule import LintRule
-from manners.lint.rules._paths import byte_at, paths
+from manners.lint.rules._paths import byte_at, paths, rewriting_safety
 from manners.lint.source import Source, quoted
 
 # Unreserved characters (RFC 3986, section 2.3): letters, digits and -._~
@@ -44,12 +44,12 @@ class NeedlessEscape(LintRule):
 
     def check(self, source: Source) -> Iterator[Finding]:
         """Paths with such an escape."""
-        safety: Safety = "unsafe" if "google" in source.engines else "safe"
         for line, value in paths(source):
             found = _NEEDLESS.search(value) if "%" in value else None
             if found is None:
                 continue
             decoded = _NEEDLESS.sub(_decoded, value)
+            safety = rewriting_safety(source, to_bytes(value), to_bytes(decoded))
             edit = line.with_value(to_bytes(decoded))
             at, until = (byte_at(line, value, place) for place in found.span())
             yield self.finding(

@@ -44,7 +44,7 @@ class PointlessAllow(LintRule):
             yield self.about_value(
                 line,
                 f"nothing disallows {quoted(line.value)}: it is allowed without this rule",
-                fix=self.fix("remove the line", line.removed()),
+                fix=self.removal(source, line),
             )
 
 

@@ -48,7 +48,7 @@ class RedundantRule(LintRule):
             yield self.finding(
                 line,
                 f"no verdict changes without it: {instead} says the same",
-                fix=self.fix("remove the line", line.removed()),
+                fix=self.removal(source, line),
             )
 
 

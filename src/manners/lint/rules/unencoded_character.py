@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 
 from manners._text import to_bytes
-from manners.lint.finding import Finding, Safety, Severity
+from manners.lint.finding import Finding, Severity
 from manners.lint.rule import LintRule
-from manners.lint.rules._paths import byte_at, paths
+from manners.lint.rules._paths import byte_at, paths, rewriting_safety
 from manners.lint.rules.quoted_path import is_quoted
 from manners.lint.rules.regular_expression import find_sign
 from manners.lint.rules.template_placeholder import find_placeholder
@@ -53,15 +53,15 @@ class UnencodedCharacter(LintRule):
     ```
 
     ## Fix
-    Encodes the characters. Safe for RFC 9309 (0 of 203 files changed). Unsafe where Google has to
-    agree and a character of ASCII is encoded: the rule then matches what it was written for.
+    Encodes the characters. Safe for RFC 9309 (0 of 203 files changed). Unsafe where an engine that
+    has to agree does not encode them itself, as Google does not what is in ASCII: the rule then
+    matches what it was written for.
     """
 
     code = "P404"
 
     def check(self, source: Source) -> Iterator[Finding]:
         """Paths with a character to encode, unless another rule says what they are."""
-        changes_google = "google" in source.engines
         for line, value in paths(source):
             odd = _ODD(value)
             found = odd or (None if value.isascii() else _NOT_ASCII(value))
@@ -83,8 +83,10 @@ class UnencodedCharacter(LintRule):
                     f"{quoted(character)} is {quoted(escape)} for RFC 9309, but Google compares it"
                     " as it is written"
                 )
-            safety: Safety = "unsafe" if odd and changes_google else "safe"
-            edit = line.with_value(_encoded(to_bytes(value)))
+            written = to_bytes(value)
+            encoded = _encoded(written)
+            safety = rewriting_safety(source, written, encoded)
+            edit = line.with_value(encoded)
             at = byte_at(line, value, found.start())
             yield self.finding(
                 line,

@@ -58,7 +58,7 @@ class UnreachableRule(LintRule):
                 line,
                 f"{quoted(line.value)} never decides: every path it matches is decided by"
                 f" {listed(status.because)}, which says {verdict}",
-                fix=None if is_opposite else self.fix("remove the line", line.removed()),
+                fix=None if is_opposite else self.removal(source, line),
                 severity=Severity.ERROR if is_opposite else Severity.WARNING,
             )
 

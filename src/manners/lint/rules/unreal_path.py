@@ -11,7 +11,7 @@ from manners.lint.source import Source, quoted
 
 _DOTS = re.compile(r"/(?:\.|%2[Ee]){1,2}(?=/|\$$)").search
 # Beside a star, two slashes are looked for on purpose; behind `:` they belong to a URL.
-_SLASHES = re.compile(r"(?<![:*])//+(?![/*]|$)").search
+_SLASHES = re.compile(r"(?<![:*/])//++(?![*]|$)").search
 
 
 class UnrealPath(LintRule):

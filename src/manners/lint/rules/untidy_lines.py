@@ -6,7 +6,7 @@ from manners._text import to_bytes, to_text
 from manners.lint.finding import Edit, Finding, Severity
 from manners.lint.rule import LintRule
 from manners.lint.rules._unread import SPELLINGS
-from manners.lint.source import Source, SourceLine
+from manners.lint.source import MAX_LINE, Source, SourceLine
 
 _SPACE = b" \t\v\f"
 
@@ -47,6 +47,8 @@ class UntidyLines(LintRule):
         for line in source.lines:
             if line.kind != "comment" and line.kind not in SPELLINGS:
                 continue
+            if len(line.raw) > MAX_LINE or b"\0" in line.raw:
+                continue  # what is read of it ends early, and where must not move
             problems = list(_problems(line))
             if problems:
                 fix = None if source.is_utf16 else self.fix("tidy it", _tidied(line))

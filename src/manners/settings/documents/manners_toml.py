@@ -1,10 +1,11 @@
-"""`manners.toml`: settings by their names, and two tables of the audit's document."""
+"""`manners.toml`: settings by their names, and tables of the linter and the audit's document."""
 
 import tomllib
 
 from manners.errors import SettingsError
 from manners.settings.checking import require_table
 from manners.settings.documents import Layer, SourcedValue, seconds
+from manners.settings.lint_table import TABLE, read_lint
 from manners.settings.names import refuse
 
 _AUDIT_TABLES = {
@@ -28,6 +29,9 @@ def read(data: bytes, source: str) -> Layer:
     except (ValueError, RecursionError) as error:
         raise SettingsError(source, f"not TOML: {error}") from None
     for name, value in content.items():
+        if name == TABLE:  # the linter reads it by itself; a mistake in it is everybody's
+            read_lint(value, source)
+            continue
         if name not in _AUDIT_TABLES:
             yield name, SourcedValue(value, source)
             continue
