@@ -13,6 +13,7 @@ from typing import Any
 
 from manners.cli.linting import page_address
 from manners.identity import HOME_PAGE
+from manners.lint import analysis, impact, proving
 from manners.lint.finding import Severity
 from manners.lint.rule import FAMILIES, LintRule, all_rules
 
@@ -122,6 +123,19 @@ def safeties(call: ast.Call) -> set[str]:
     return {"safe"}
 
 
+def budgets() -> str:
+    """How many steps of automata each question may take."""
+    rows = [
+        [
+            "all rules of a file, in one engine",
+            f"{analysis.STEPS:,}, and {analysis.RULE_STEPS:,} for one rule",
+        ],
+        ["a fix, for one class of crawlers, in one engine", f"{proving.STEPS:,}"],
+        ["`compare`, in each direction", f"{impact.STEPS:,}, unless `steps=` is another number"],
+    ]
+    return table(["question", "budget in steps"], ["---", "---"], *rows)
+
+
 # Real files.
 
 
@@ -214,6 +228,7 @@ def table(*rows: list[str]) -> str:
 
 GENERATED = {
     "<!-- lint rules -->": catalogue,
+    "<!-- lint budgets -->": budgets,
     "<!-- real files -->": real_files_summary,
     "<!-- real files by rule -->": real_files_rules,
 }

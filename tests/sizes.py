@@ -49,6 +49,8 @@ TABLE: dict[str, tuple[int, int, int]] = {
     "CORPUS_STEP": (30, 3, 1),
     # Random pairs of rule sets whose difference is worked out by trying every path.
     "IMPACT_ROUNDS": (60, 400, 3_000),
+    # Real files that are linted and fixed.
+    "LINT_FILES": (60, 600, 6_000),
 }
 """Each row: its sizes in `make test`, `make check` and `make soak`."""
 

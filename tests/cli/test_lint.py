@@ -441,11 +441,17 @@ def test_all_rules_are_explained(run: Run) -> None:
 def test_a_language_server_is_started(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing else is done then: its input and output belong to an editor."""
     server = ModuleType("manners.compat.language_server")
-    started: list[str] = []
-    server.serve = lambda: started.append("yes")  # type: ignore[attr-defined]
+    started: list[tuple[object, ...]] = []
+
+    def serve(*options: object) -> int:
+        started.append(options)
+        return 1
+
+    server.serve = serve  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, server.__name__, server)
-    ran = run("--lsp")
-    assert (ran.code, ran.out, ran.err, started) == (0, "", "", ["yes"])
+    ran = run("--lsp", "--for", "google", "--ignore", "crawl-delay")
+    assert (ran.code, ran.out, ran.err) == (1, "", "")
+    assert started == [(("google",), (), ("crawl-delay",))]
 
 
 # Programs.

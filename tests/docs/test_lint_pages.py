@@ -86,6 +86,6 @@ def test_the_picture_is_that_of_the_counts() -> None:
 
 
 def test_the_page_about_proofs_has_the_budgets() -> None:
-    page = (DOCS / "explanation" / "proofs.md").read_text(encoding="utf-8")
+    page = published("explanation/proofs.md")
     for steps in (analysis.STEPS, analysis.RULE_STEPS, proving.STEPS, impact.STEPS):
         assert f"{steps:,}" in page

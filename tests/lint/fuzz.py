@@ -87,7 +87,9 @@ def main(arguments: list[str]) -> int:
         sys.exit("fuzzing needs Atheris: pip install atheris==3.0.0 (Linux only)")
     words = (word.encode() for word in PARTS)
     pages = [rule.page for rule in all_rules()]
-    files = [body for page in pages for title in ("Example", "Better") for body in page.blocks(title)]
+    files = [
+        body for page in pages for title in ("Example", "Better") for body in page.blocks(title)
+    ]
     seeds = (bytes([number % 30]) + body for number, body in enumerate(files * 2))
     with tempfile.TemporaryDirectory() as name:
         options = command_line(arguments, OPTIONS, KEPT, Path(name), words=words, seeds=seeds)

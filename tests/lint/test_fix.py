@@ -75,7 +75,9 @@ def test_text_is_fixed_like_its_bytes() -> None:
 def test_rules_are_selected_as_for_run() -> None:
     """Only the fixes of the rules that are asked for are made."""
     body = b"User-agent: *\nDisallow: /a*\nDisallow: /b\nDisallow: /b/c\n"
-    assert fix(body, select=("P",)) == b"User-agent: *\nDisallow: /a\nDisallow: /b\nDisallow: /b/c\n"
+    assert (
+        fix(body, select=("P",)) == b"User-agent: *\nDisallow: /a\nDisallow: /b\nDisallow: /b/c\n"
+    )
     assert fix(body, ignore=("P",)) == b"User-agent: *\nDisallow: /a*\nDisallow: /b\n"
     with pytest.raises(UnknownName, match="trailing-star"):
         fix(body, select=("trailing",))
@@ -170,7 +172,9 @@ def test_unsafe_includes_safe() -> None:
 
 # Any file.
 
-PATTERNS = st.text(st.sampled_from("ab/*$"), max_size=6).map(lambda text: f"/{text}") | st.sampled_from(
+PATTERNS = st.text(st.sampled_from("ab/*$"), max_size=6).map(
+    lambda text: f"/{text}"
+) | st.sampled_from(
     ["", "/", "/*", "*", "*/a", "/a b", "/%7Ea", "/~a", "/caf\u00e9*", "a/", "/a#b", "/a**", "/a*$"]
 )
 RULES = st.tuples(st.sampled_from(["Allow", "Disallow"]), PATTERNS).map(": ".join)

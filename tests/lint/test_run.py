@@ -59,7 +59,9 @@ def test_findings_come_in_the_order_of_lines() -> None:
 
 def test_findings_are_printable_and_within_the_file() -> None:
     """Whatever the bytes, messages are one printable line, and places are in the file."""
-    body = b"User-agent: \x1b[31m \xff\nDis\x07allow: /\x9b\nNoindex: /\xe2\x80\xa8a\nDisallow: a\x1b*"
+    body = (
+        b"User-agent: \x1b[31m \xff\nDis\x07allow: /\x9b\nNoindex: /\xe2\x80\xa8a\nDisallow: a\x1b*"
+    )
     findings = run(body, select=("all",))
     lines = body.split(b"\n")
     assert len(findings) > 3

@@ -1,9 +1,12 @@
 """Whether two files give everybody the same verdicts: by automata, and by URLs that are tried."""
 
 import random
+import re
 from collections.abc import Sequence
+from urllib.parse import quote
 
 from manners import Robots, parse
+from manners._text import to_bytes
 from manners.lint import ENGINES
 from manners.lint.finding import Finding, apply_edits
 from manners.lint.impact import compare_agents
@@ -14,6 +17,9 @@ NOBODY = "unheard-of-crawler"
 """An agent that no file names."""
 FILLINGS = ("", "a", "/", "x/y", "?b=1", "index.html", "%7E", "$", "é", ".pdf", "-0-")
 """What stands where a pattern has a star, or follows it."""
+SAFE = "/:?[]@!$&'()*+,;=%"
+NO_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
+"""What a URL can have besides letters and digits, RFC 3986; anything else is escaped."""
 AGENTS = 6
 """How many classes of agents of a file are asked."""
 
@@ -73,9 +79,10 @@ def _path(patterns: list[str], draw: random.Random) -> str:
         case 3:
             path = path.removesuffix("$") + draw.choice(FILLINGS)
         case 4:
-            path = path.swapcase()
+            path = path.replace("/", "/a", 1)
         case _:
             path = path.removesuffix("$")
+    path = NO_ESCAPE.sub("%25", quote(to_bytes(path), SAFE))
     return path if path.startswith("/") else f"/{path}"
 
 

@@ -76,6 +76,7 @@ def assert_clean(
     __tracebackhide__ = True
     from manners import lint
     from manners.errors import UnknownName
+    from manners.robots.dialects import DEFAULT
     from manners.testing.assertions import MAX_FILE, load, read
 
     levels = [severity.value for severity in lint.Severity]
@@ -84,7 +85,7 @@ def assert_clean(
     if isinstance(body, Path):
         file, body = str(body), read(body, MAX_FILE)
     else:
-        file = load(body, "rfc9309")[1]  # refuses what is no content
+        file = load(body, DEFAULT)[1]  # refuses what is no content
     findings = lint.run(body, engines, ignore=ignore)
     bad = [found for found in findings if found.severity.is_at_least(lint.Severity(fail_on))]
     if bad:

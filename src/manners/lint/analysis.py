@@ -13,8 +13,8 @@ from manners.robots.agents import WILDCARD
 from manners.robots.groups import Rule
 from manners.robots.policy import Robots
 
-STEPS = 3_000_000
-"""Steps of automata for one file and one engine: about a second and a half."""
+STEPS = 700_000
+"""Steps of automata for one file and one engine: about half a second."""
 RULE_STEPS = 100_000
 """Steps for the questions about one rule of one class of agents."""
 

@@ -11,11 +11,9 @@ from manners.lint.source import Source
 
 ROUNDS = 20
 """How often a file is linted and fixed again: a fix may make room for another."""
-_PROVED_ONE_BY_ONE = 40
-"""Fixes of one file that are proved one by one; more are proved together."""
 
-_STEPS = 1_500_000
-"""Steps of automata for all proofs of one file when it is linted: about a second."""
+_STEPS = 400_000
+"""Steps of automata for all proofs of one file when it is linted."""
 _ALL_STEPS = 10_000_000
 """Steps for all proofs when it is fixed."""
 
@@ -30,10 +28,13 @@ def with_proved_fixes(source: Source, findings: list[Finding]) -> list[Finding]:
         for finding in findings
         if finding.fix is not None and finding.fix.is_safe and not finding.fix.is_proved
     ]
-    first, rest = open_questions[:_PROVED_ONE_BY_ONE], open_questions[_PROVED_ONE_BY_ONE:]
     budget = StepBudget(_STEPS)
-    proved = {fix for fix in first if is_proved(source, [fix], budget)}
-    proved.update(choose(source, rest, budget))
+    # One by one if there is room for it: each is then proved by itself, whatever is fixed besides.
+    room = _STEPS // (8 * len(source.engines) * (len(source.data) + 100))
+    if len(open_questions) <= room:
+        proved = {fix for fix in open_questions if is_proved(source, [fix], budget)}
+    else:
+        proved = set(choose(source, open_questions, budget))
     return [
         finding
         if finding.fix is None or not finding.fix.is_safe or finding.fix.is_proved
@@ -66,7 +67,7 @@ def choose(source: Source, fixes: list[Fix], budget: StepBudget) -> list[Fix]:
     """
     chosen: list[Fix] = []
     waiting = [_apart(fixes)] if fixes else []
-    while waiting:
+    while waiting and not budget.is_spent:
         some = waiting.pop()
         if is_proved(source, [*chosen, *some], budget):
             chosen += some

@@ -31,7 +31,7 @@ def unchanged(
     if before == after:
         return True
     for engine in engines:
-        if budget is not None and not budget.has(len(before) // 4):  # for reading the files
+        if budget is not None and not budget.has(len(before)):  # for reading the files
             return False
         old, new = (parse(body, get(engine), url) for body in (before, after))
         if old.truncated != new.truncated or _directives(old) != _directives(new):

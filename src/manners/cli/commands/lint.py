@@ -113,18 +113,19 @@ def command(
     nothing is found, 1 if there is a finding of the severity --fail-on, or worse, 3 if something
     could not be read.
     """
-    if lsp:
-        return _serve()
     if explain is not None:
         return _explain(explain)
     writes = (fix or unsafe_fixes) and not diff
-    _refuse(names or [], writes)
+    if not lsp:
+        _refuse(names or [], writes)
     from manners.settings.lint_table import load_lint
 
     printer = _family.member(_FORMATS, "output format", output_format)
     rules = linting.split_names(select), linting.split_names(ignore)
     given = LintChoice(*rules, linting.split_names(engines), fail_on or "")
     choice = LintChoice.of(given, load_lint(options.config))
+    if lsp:
+        return _serve(choice)
     run = _LintRun(choice, fix, unsafe_fixes, diff, "-" in (names or []) and writes)
     files = list(run.lint_all(names or [], options))
     if not diff:
@@ -223,9 +224,9 @@ def _explain(name: str) -> int:
     return 0
 
 
-def _serve() -> int:
+def _serve(choice: LintChoice) -> int:
     from importlib import import_module
 
     # A command does not know the drop-ins; this one is a program of its own.
-    import_module("manners.compat.language_server").serve()
-    return 0
+    server = import_module("manners.compat.language_server")
+    return int(server.serve(choice.engines, choice.select, choice.ignore))

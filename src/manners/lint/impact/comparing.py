@@ -107,11 +107,11 @@ def _pairs(
     for first in firsts.values():
         if first.is_stable:
             chosen = [second for second in changed if _meet(first.literal, second.literal)]
-            tools.budget.take(1 + len(changed) // 8)
+            tools.budget.take(1 + len(changed) // 3)
         else:
             places = [*new.near(first.literal), len(new.ranked)]
             chosen = [seconds[place] for place in places if place in seconds]
-            tools.budget.take(1 + len(places) // 8)
+            tools.budget.take(1 + len(places))
         pairs += [
             (max(distance[first.state], distance[second.state]), first, second) for second in chosen
         ]

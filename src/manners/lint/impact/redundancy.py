@@ -38,10 +38,16 @@ class RuleStatus(NamedTuple):
 def status_of(tools: SearchTools, rules: RuleList, rule: Rule, exact: bool) -> RuleStatus:
     """What is to be said about a rule. With `exact`, its paths are the shortest ones."""
     places = rules.places(rule)
+    decides, matters = None, None
     try:
-        decides, covers = _decided_by(tools, rules, places, exact)
+        if not exact and len(places) == 1:
+            decides, matters = _tried(tools, rules, places[0])
+            if matters is not None:
+                return RuleStatus(rule, decides, matters)
         if decides is None:
-            return RuleStatus(rule, because=tuple(covers))
+            decides, covers = _decided_by(tools, rules, places)
+            if decides is None:
+                return RuleStatus(rule, because=tuple(covers))
         if len(places) == 1:
             if rules.allows(places[0]) and _meets_nothing(tools, rules, places[0]):
                 return RuleStatus(rule, decides, is_pointless=True)
@@ -74,29 +80,30 @@ def droppable(tools: SearchTools, rules: RuleList, steps: int) -> list[Rule]:
 # Does it ever decide?
 
 
+def _tried(tools: SearchTools, rules: RuleList, place: int) -> tuple[str | None, str | None]:
+    """By a few paths: one that a rule decides, and one whose verdict would change without it."""
+    decides: str | None = None
+    for path in _samples(tools, rules, place):
+        matching = rules.matching(path, tools.budget)
+        if next(matching) == place:
+            decides = decides or path
+            if rules.allows(next(matching, len(rules.ranked))) != rules.allows(place):
+                return decides, path
+    return decides, None
+
+
 def _decided_by(
-    tools: SearchTools, rules: RuleList, places: list[int], exact: bool
+    tools: SearchTools, rules: RuleList, places: list[int]
 ) -> tuple[str | None, list[Rule]]:
+    """The shortest path that a rule decides, or None and the rules that cover it."""
     covers: dict[Rule, None] = {}
     found: list[str] = []
     for place in places:
-        if not exact:
-            path = next(
-                (
-                    p
-                    for p in _samples(tools, rules, place)
-                    if rules.decider(p, tools.budget) == place
-                ),
-                "",
-            )
-            if path:
-                return path, []
-        path_or_none, above = shortest_lazily(
-            tools, (rules.ranked[place].state,), _Above(tools.budget, rules, place).matching
-        )
-        covers.update(dict.fromkeys(ranked.rule for ranked in above))
-        if path_or_none is not None:
-            found.append(path_or_none)
+        state, above = rules.ranked[place].state, _Above(tools.budget, rules, place)
+        path, used = shortest_lazily(tools, (state,), above.matching)
+        covers.update(dict.fromkeys(ranked.rule for ranked in used))
+        if path is not None:
+            found.append(path)
     return min(found, key=len, default=None), list(covers)
 
 
@@ -142,15 +149,9 @@ def _changed_without(
 ) -> tuple[str | None, list[Rule]]:
     """A path whose verdict changes without a rule, or None and the rules that take its place."""
     rule = rules.ranked[place]
-    if not exact:
-        for path in _samples(tools, rules, place):
-            if rules.decider(path, tools.budget) == place:
-                instead = rules.decider(path, tools.budget, place + 1)
-                if rules.allows(instead) != rule.allow:
-                    return path, []
-        cover = _single_cover(tools, rules, place)
-        if cover is not None:
-            return None, [rules.ranked[cover].rule]
+    cover = None if exact else _single_cover(tools, rules, place)
+    if cover is not None:
+        return None, [rules.ranked[cover].rule]
     best: str | None = None
     covers: dict[Rule, None] = {}
     for instead, state in _instead(tools, rules, place):
@@ -158,22 +159,21 @@ def _changed_without(
             break
         limit = FAR if best is None else len(best)
         must = tuple({rule.state, state} - {ALL}) or (ALL,)
-        if max(tools.automata.distance[state] for state in must) >= limit:
+        if max(map(tools.automata.distance.__getitem__, must)) >= limit:
             continue
         between = _Between(tools.budget, rules, place, instead)
-        path_or_none, used = shortest_lazily(tools, must, between.matching, limit)
+        path, used = shortest_lazily(tools, must, between.matching, limit)
         covers.update(dict.fromkeys(ranked.rule for ranked in used))
-        best = path_or_none or best
+        best = path or best
     return best, list(covers)
 
 
 def _meets_nothing(tools: SearchTools, rules: RuleList, place: int) -> bool:
     """Whether no rule below an Allow disallows a path that it matches."""
-    state = rules.ranked[place].state
-    below = _instead(tools, rules, place)
-    if any(rules.ranked[other].literal == rules.ranked[place].literal for other, _ in below):
-        return False  # they nearly surely meet, and need no search: `_changed_without` decides
-    return all(shortest(tools, (state, other), ()) is None for _, other in below)
+    allow, below = rules.ranked[place], _instead(tools, rules, place)
+    return not any(
+        other == len(rules.ranked) or _meet(tools, allow, rules.ranked[other]) for other, _ in below
+    )
 
 
 def _instead(tools: SearchTools, rules: RuleList, place: int) -> list[tuple[int, int]]:
@@ -228,14 +228,25 @@ def _single_cover(tools: SearchTools, rules: RuleList, place: int) -> int | None
         if shortest(tools, (rule.state,), (rules.ranked[other].state,)) is not None:
             continue
         near = rules.near(rule.literal) if near is None else near
-        opposite = [
-            rules.ranked[between].state
-            for between in near
-            if place < between < other and rules.ranked[between].allow != rule.allow
-        ]
-        if all(shortest(tools, (rule.state, state), ()) is None for state in opposite):
+        between = (
+            rules.ranked[found]
+            for found in near
+            if place < found < other and rules.ranked[found].allow != rule.allow
+        )
+        if not any(_meet(tools, rule, opposite) for opposite in between):
             return other
     return None
+
+
+def _meet(tools: SearchTools, one: RankedRule, other: RankedRule) -> bool:
+    """Whether a path is matched by both of two rules."""
+    literal = max(one.parts[0], other.parts[0], key=len) or "/"
+    ends = max(one.parts[2] or "", other.parts[2] or "", key=len)
+    path = literal + "".join((*one.parts[1], *other.parts[1])) + ends
+    if one.matches(path) and other.matches(path) and tools.space.contains(path):
+        tools.budget.take(1)
+        return True
+    return shortest(tools, (one.state, other.state), ()) is not None
 
 
 def _changed_without_all(tools: SearchTools, rules: RuleList, rule: Rule) -> str | None:

@@ -1,7 +1,9 @@
 """The rules for one agent as a list: the first that matches a path decides."""
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from manners._text import to_bytes
@@ -14,6 +16,17 @@ from manners.robots.patterns import index_html_pattern, scanner_path
 
 ROBOTS_TXT = (Rule(True, "/robots.txt$", -1), Rule(True, "/robots.txt?", -1))
 """RFC 9309 section 2.2.2: "The /robots.txt URI is implicitly allowed." Above all other rules."""
+
+
+_GRAM = 3
+"""Bytes of the texts by which rules with stars are found."""
+_MANY = 16
+"""From this many rules behind one literal on, they are."""
+
+
+def windows(text: str) -> set[str]:
+    """All parts of a text that have the length of a gram."""
+    return {text[at : at + _GRAM] for at in range(len(text) - _GRAM + 1)}
 
 
 class RankedRule(NamedTuple):
@@ -31,6 +44,13 @@ class RankedRule(NamedTuple):
     """What every path that it matches begins with."""
     parts: tuple[str, tuple[str, ...], str | None]
     """The pattern as `split` has it."""
+
+    @property
+    def grams(self) -> set[str]:
+        """Texts of one length that every path it matches has behind its literal."""
+        literal, pieces, end = self.parts
+        texts = [*pieces, end or "", "" if literal == self.literal else literal]
+        return {gram for text in texts for gram in windows(text)}
 
     def matches(self, path: str) -> bool:
         """Whether it matches a path: a piece is taken where it comes first, as by its automaton."""
@@ -104,9 +124,9 @@ class RuleList:
 
     def matching(self, path: str, budget: StepBudget) -> Iterator[int]:
         """The places of the rules that match a path, in order."""
-        places = sorted(self._beginning(path, len(path) + 1))
-        budget.take(1 + len(places) // 3)  # comparing strings is quicker than a step
         read = self.read(path)
+        places = sorted(self._candidates(path, read))
+        budget.take(1 + (len(path) + len(places)) // 3)  # comparing strings is quicker than a step
         for place in places:
             if self.ranked[place].matches(read):
                 yield place
@@ -114,13 +134,6 @@ class RuleList:
     def read(self, path: str) -> str:
         """A path as the dialect compares it."""
         return scanner_path(path) if self._cuts_query else path
-
-    def decider(self, path: str, budget: StepBudget, beginning: int = 0) -> int:
-        """The place of the first rule that matches a path; the number of rules if none does."""
-        for place in self.matching(path, budget):
-            if place >= beginning:
-                return place
-        return len(self.ranked)
 
     def allows(self, place: int) -> bool:
         """The verdict of a place; of that behind the last, too, where nothing matched."""
@@ -130,6 +143,38 @@ class RuleList:
         """The places of rules whose literals are beginnings of a text."""
         for length in range(longest):
             yield from self._by_literal.get(text[:length], ())
+
+    @cached_property
+    def _grams(self) -> dict[str, dict[str, list[int]]]:
+        """Places by literal, and then by a gram that a path must have; "" is for those without.
+
+        A path has few of the grams of many rules, so most rules are never tried.
+        """
+        found: dict[str, dict[str, list[int]]] = {}
+        for literal, places in self._by_literal.items():
+            grams = {place: self.ranked[place].grams for place in places}
+            if len(places) < _MANY:
+                found[literal] = {"": places}
+                continue
+            count = Counter(gram for some in grams.values() for gram in some)
+            by_gram = found[literal] = {"": []}
+            for place, some in grams.items():
+                rarest = min(some, key=lambda gram: (count[gram], gram), default="")
+                by_gram.setdefault(rarest, []).append(place)
+        return found
+
+    def _candidates(self, path: str, read: str) -> Iterator[int]:
+        """The places of the rules that may match a path."""
+        grams: set[str] = set()
+        for length in range(len(path) + 1):
+            by_gram = self._grams.get(path[:length])
+            if by_gram is None:
+                continue
+            yield from by_gram[""]
+            if len(by_gram) > 1:
+                grams = grams or windows(read)
+                for gram in by_gram.keys() & grams:
+                    yield from by_gram[gram]
 
 
 def _in_order(rules: Iterable[Rule], dialect: Dialect) -> list[tuple[Rule, str]]:

@@ -45,6 +45,11 @@ class StepBudget:
         if self.used > self.steps:
             raise OutOfSteps
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether nothing is left of it."""
+        return self.used >= self.steps
+
     def has(self, steps: int) -> bool:
         """Use up some steps, and say whether there were so many."""
         try:

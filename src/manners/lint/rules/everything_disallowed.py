@@ -42,7 +42,7 @@ class EverythingDisallowed(LintRule):
         if not closing:
             return
         closed = parse("User-agent: *\nDisallow: /", robots.dialect)
-        if not compare_policies(policy, closed.policy(WILDCARD)).is_equal:
+        if not compare_policies(policy, closed.policy(WILDCARD), _STEPS).is_equal:
             return
         line = source.lines[closing[0].line - 1]
         named = "everybody" if len(source.rule_lists) == 1 else "everybody who is not named"
@@ -50,6 +50,7 @@ class EverythingDisallowed(LintRule):
 
 
 _ALL = ("/", "/*", "*")
+_STEPS = 50_000
 
 
 RULE = EverythingDisallowed()

@@ -1,0 +1,84 @@
+"""Real files: what is found in how many of them, and fixes that change nothing for anybody."""
+
+from collections import Counter
+from math import sqrt
+
+import pytest
+
+from manners.lint import Finding, Severity, fix, run
+from manners.lint.rule import all_rules
+from tests.lint.verdicts import assert_same_verdicts
+from tests.shared import corpus, needs_shared
+from tests.sizes import size
+
+FILES = 6_000
+"""Files of the corpus."""
+PARTS = 4
+"""The files are fixed in so many tests, which can run side by side."""
+MOST = {Severity.ERROR: 0.12, Severity.WARNING: 0.25}
+"""The share of real files with a finding of each severity, at most, with the default rules."""
+COUNTS = {}
+"""In how many files of the corpus each rule of the default set finds something."""
+
+
+def sample() -> dict[str, bytes]:
+    """As many files as this run looks at, from all of the corpus."""
+    names = list(corpus())
+    return {name: corpus()[name] for name in names[:: max(1, FILES // size("LINT_FILES"))]}
+
+
+@needs_shared
+@pytest.mark.long
+def test_what_is_found_in_real_files() -> None:
+    """Not too many errors and warnings, and each rule about as often as in the whole corpus."""
+    found = {name: run(body) for name, body in sample().items()}
+    assert_few_are_wrong(found)
+    assert_as_often_as_counted(found)
+    for name, findings in found.items():
+        assert all(finding.message.isprintable() for finding in findings), name
+
+
+def assert_few_are_wrong(found: dict[str, list[Finding]]) -> None:
+    """A part of the corpus may have more, by three standard deviations."""
+    for severity, most in MOST.items():
+        having = sum(
+            any(finding.severity is severity for finding in findings) for findings in found.values()
+        )
+        count = len(found)
+        margin = 3 * sqrt(most * (1 - most) / count * (1 - count / FILES))
+        assert having / count <= most + margin, f"{having} of {count} files have an {severity}"
+
+
+def assert_as_often_as_counted(found: dict[str, list[Finding]]) -> None:
+    """Within a tenth and chance: four standard deviations, and three files."""
+    files = Counter(
+        code for findings in found.values() for code in {each.code for each in findings}
+    )
+    share = len(found) / FILES
+    for rule in all_rules():
+        expected = COUNTS.get(rule.code, 0) * share
+        margin = 0.1 * expected + 4 * sqrt(expected * (1 - share)) + 3
+        text = f"{rule.code} {rule.name}: {files[rule.code]} files, not {expected:.0f}"
+        assert abs(files[rule.code] - expected) <= margin, text
+
+
+def test_every_rule_of_the_default_set_is_counted() -> None:
+    """A new rule is counted before it is used by everybody; a rule that is off is not."""
+    assert set(COUNTS) == {rule.code for rule in all_rules() if rule.is_default}
+
+
+@needs_shared
+@pytest.mark.long
+@pytest.mark.parametrize("part", range(PARTS))
+def test_fixes_of_real_files_change_no_verdict(part: int) -> None:
+    """Proved by automata and tried with 200 URLs a file; a second time changes nothing."""
+    changed = 0
+    for name, body in list(sample().items())[part::PARTS]:
+        fixed = fix(body)
+        changed += fixed != body
+        try:
+            assert_same_verdicts(body, fixed, urls=200)
+            assert fix(fixed) == fixed, "fixed a second time, it changes"
+        except AssertionError as problem:
+            raise AssertionError(f"{name}: {problem}") from problem
+    assert changed, "nothing was fixed"
