@@ -138,10 +138,21 @@ def test_a_real_star_that_counts_is_left_alone() -> None:
     assert all(each.fix is None for each in star)
 
 
-def test_delays_stay_with_their_agents() -> None:
-    """A group without rules does not count in `scanner`; one that gets some would get its delay."""
-    body = b"User-agent: a\nCrawl-delay: 5\n\nAllow: /\n"
-    assert_same_verdicts(body, fix(body, ("scanner",)), ("scanner",))
+@pytest.mark.parametrize(
+    ("body", "engine"),
+    [
+        # Without its own group, an agent has the delay of everybody.
+        (
+            b"User-agent: a\nDisallow: /b\n\nUser-agent: *\nDisallow: /b\nCrawl-delay: 9\n",
+            "rfc9309",
+        ),
+        # A group without rules does not count; one that gets some would get its delay, too.
+        (b"User-agent: a\nCrawl-delay: 5\n\nAllow: /\n", "scanner"),
+    ],
+)
+def test_delays_stay_with_their_agents(body: bytes, engine: str) -> None:
+    """A fix that gives somebody another delay is not made."""
+    assert_same_verdicts(body, fix(body, (engine,)), (engine,))
 
 
 # Unsafe fixes.
@@ -183,9 +194,10 @@ AGENTS = st.sampled_from(
 ).map("User-agent: {}".format)
 OTHERS = st.sampled_from(
     [
-        "", "# manners: allow trailing-star", "# manners: allow P407, R301, nothing", "Crawl-delay: 5",
-        "Sitemap: https://www.example.com/s", "Noindex: /a", "Disallow /a", "disalow: /b",
-        "<!-- no -->", "// no", "Disallow:", "Host: example.com", "User-agent: * Disallow: /",
+        "", "# manners: allow trailing-star", "# manners: allow P407, R301, nothing",
+        "Crawl-delay: 5", "Sitemap: https://www.example.com/s", "Noindex: /a", "Disallow /a",
+        "disalow: /b", "<!-- no -->", "// no", "Disallow:", "Host: example.com",
+        "User-agent: * Disallow: /",
     ]
 )  # fmt: skip
 LINES = st.one_of(RULES, RULES, RULES, AGENTS, AGENTS, OTHERS)

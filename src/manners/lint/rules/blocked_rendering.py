@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from manners.lint.finding import Finding
+from manners.lint.finding import Finding, Severity
 from manners.lint.rule import LintRule
 from manners.lint.source import Source, SourceLine, quoted
 from manners.robots.dialects import get
@@ -17,6 +17,7 @@ _IN_A_DIRECTORY = re.compile(
     r"|styles|wp-includes(?:/js)?|wp-content(?:/themes)?|_next(?:/static)?)(?:/?\*?|/)",
     re.IGNORECASE,
 ).fullmatch
+_OF_A_SYSTEM = re.compile(r"/(?:wp-|_next)", re.IGNORECASE).match
 _SITE = "https://site.invalid"
 
 
@@ -29,7 +30,8 @@ class BlockedRendering(LintRule):
     layout, and without what scripts add. Reported are rules about all `.css` or `.js` files, and
     about directories that pages load them from by their name (`/js/`, `/css/`, `/wp-includes/`,
     `/_next/` and the like), if Googlebot may fetch the home page and no Allow opens them again.
-    210 of 6,000 real files (3.5 %) have one.
+    210 of 6,000 real files (3.5 %) have one. A directory of WordPress or Next.js has other things
+    in it, too, and is information.
 
     ## Example
     ```robots
@@ -70,10 +72,12 @@ class BlockedRendering(LintRule):
                 verdict = policy.check(_SITE + address)
                 if verdict.allowed or verdict.rule is None or verdict.rule.line != line.number:
                     continue
+                has_more = _OF_A_SYSTEM(line.value)
                 yield self.about_value(
                     line,
                     f"Googlebot may not fetch {quoted(address)} and the like, which it needs to"
                     " render pages",
+                    severity=Severity.INFO if has_more else Severity.WARNING,
                 )
                 break
 

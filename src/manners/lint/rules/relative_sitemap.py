@@ -48,7 +48,7 @@ class RelativeSitemap(LintRule):
     """
 
     code = "M601"
-    severity = Severity.ERROR
+    severity = Severity.WARNING
 
     def check(self, source: Source) -> Iterator[Finding]:
         """Sitemap lines whose value has no scheme."""

@@ -3,12 +3,14 @@
 import re
 from collections.abc import Iterator
 
-from manners.lint.finding import Finding
+from manners.lint.finding import Finding, Severity
 from manners.lint.rule import LintRule
 from manners.lint.rules._names import starred
 from manners.lint.source import Source, quoted
 
 _ONLY_STARS = re.compile(r"[./]?\*+").fullmatch
+
+_DOCUMENTED = "mediapartners-google"
 
 
 class WildcardInAgent(LintRule):
@@ -19,7 +21,8 @@ class WildcardInAgent(LintRule):
     the star, so that `Teleport*` is for `Teleport`, and not for `TeleportPro`. Engines that compare
     whole lines match nobody.
 
-    107 of 6,000 real files (1.8 %) have such a line, 87 of them `Mediapartners-Google*`.
+    107 of 6,000 real files (1.8 %) have such a line, 87 of them `Mediapartners-Google*`. Google
+    itself documented that spelling for years, so it is information.
 
     ## Example
     ```robots
@@ -56,6 +59,7 @@ class WildcardInAgent(LintRule):
                 line,
                 f"a star is no wildcard in a name: {quoted(line.value)} is for {quoted(name)} only",
                 fix=fix,
+                severity=Severity.INFO if name.lower() == _DOCUMENTED else Severity.WARNING,
             )
 
 
