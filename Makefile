@@ -50,7 +50,8 @@ long soak: $(VENV)/tested
 asan: $(VENV)/tested
 	$(BIN)/python -m tests.memory.asan
 
-# Coverage-guided fuzzing for SECONDS each: the plain engine against the kernel; sitemaps and links.
+# Coverage-guided fuzzing for SECONDS each: the plain engine against the kernel; sitemaps and links;
+# the linter.
 # `make check` begins with the same SEED each time, so that a change is not blamed for what chance
 # finds; other runs try something new.
 SECONDS ?= 600
@@ -58,6 +59,7 @@ SEED ?= 0
 fuzz: $(VENV)/checked
 	$(BIN)/python -m tests.memory.fuzz -max_total_time=$(SECONDS) -seed=$(SEED)
 	$(BIN)/python -m tests.sitemaps.fuzz -max_total_time=$(SECONDS) -seed=$(SEED)
+	$(BIN)/python -m tests.lint.fuzz -max_total_time=$(SECONDS) -seed=$(SEED)
 
 bench: $(VENV)/measured
 	$(BIN)/python -m benchmarks.engine
@@ -72,6 +74,8 @@ bench: $(VENV)/measured
 	$(BIN)/python -m benchmarks.fairness
 	$(BIN)/python -m benchmarks.fleet
 	$(BIN)/python -m benchmarks.bulk
+	$(BIN)/python -m benchmarks.impact
+	$(BIN)/python -m benchmarks.lint
 
 # The fragments in changes/ become a section of CHANGELOG.md: make changelog VERSION=0.3.0
 changelog: $(VENV)/checked
