@@ -3,9 +3,11 @@
 from collections.abc import Iterable
 
 from manners.lint.impact import compare_agents
+from manners.lint.impact.agents import AgentIndex, TooManyAgents
 from manners.lint.impact.searching import StepBudget
+from manners.robots.agents import WILDCARD
 from manners.robots.dialects import get
-from manners.robots.directives import BY_NAME
+from manners.robots.directives import BY_NAME, TIMED
 from manners.robots.policy import Robots, parse
 
 STEPS = 300_000
@@ -36,9 +38,21 @@ def unchanged(
         old, new = (parse(body, get(engine), url) for body in (before, after))
         if old.truncated != new.truncated or _directives(old) != _directives(new):
             return False
-        if compare_agents(old, new, STEPS, budget):
+        if _delays_differ(old, new) or compare_agents(old, new, STEPS, budget):
             return False
     return True
+
+
+def _delays_differ(old: Robots, new: Robots) -> bool:
+    """Whether some agent is asked to come otherwise than before."""
+    if not any(directive.name in TIMED for directive in (*old.directives, *new.directives)):
+        return False
+    try:
+        one, two = AgentIndex(old), AgentIndex(new)
+    except TooManyAgents:
+        return True
+    names = {*one.names, *two.names, WILDCARD}
+    return any(one.delays(name) != two.delays(name) for name in names)
 
 
 def _directives(robots: Robots) -> set[tuple[object, ...]]:

@@ -11,8 +11,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from manners._text import printable, to_text
-from manners.lint.analysis import LineStatus, examine_lines, rule_lists
+from manners.lint.analysis import STEPS, LineStatus, examine_lines, rule_lists
 from manners.lint.finding import Edit
+from manners.lint.impact.searching import StepBudget
 from manners.robots.dialects import Dialect, get
 from manners.robots.directives import RULES
 from manners.robots.groups import Rule
@@ -232,10 +233,11 @@ class Source:
         One that does not matter does not matter in any engine. The rest holds for the first.
         """
         first, *further = self.robots.values()
-        statuses = examine_lines(first)
+        budget = StepBudget(STEPS)
+        statuses = examine_lines(first, budget=budget)
         for robots in further:
             open_questions = {line for line, status in statuses.items() if not status.matters}
-            for line, status in examine_lines(robots, open_questions).items():
+            for line, status in examine_lines(robots, open_questions, budget).items():
                 statuses[line] = statuses[line].and_by(status)
         return {line: status for line, status in statuses.items() if status.rule.pattern}
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from manners.robots.agents import WILDCARD, by_name, by_specificity
+from manners.robots.directives import TIMED
 from manners.robots.groups import Group, Rule
 from manners.robots.policy import Robots
 
@@ -53,6 +54,19 @@ class AgentIndex:
         if not found or (dialect.empty_section_falls_back and not any(g.rules for g in found)):
             return self._by_key.get(WILDCARD, [])
         return found
+
+    def delays(self, name: str) -> frozenset[tuple[str, str]]:
+        """Names and values of the lines that say how fast and when an agent may come."""
+        dialect, groups = self._dialect, self.groups(name)
+        own = dialect.own_key(name) if name != WILDCARD else WILDCARD
+        keys = {key for group in groups for key in map(dialect.agent_key, group.agents)}
+        wanted = {own} if own in keys else {WILDCARD} if self._is_by_name else keys
+        return frozenset(
+            (directive.name, directive.written)
+            for group in groups
+            for directive in group.directives
+            if directive.name in TIMED and wanted & set(map(dialect.agent_key, directive.agents))
+        )
 
 
 class AgentClass(NamedTuple):

@@ -43,6 +43,8 @@ class RedundantRule(LintRule):
         for number, status in sorted(source.statuses.items()):
             if not status.is_redundant or number in source.duplicates or status.is_pointless:
                 continue
+            if any(rule.line in source.duplicates for rule in status.because):
+                continue  # of two equal rules, the later one is reported
             line = source.lines[number - 1]
             instead = listed(status.because) if status.because else "other rules"
             yield self.finding(
