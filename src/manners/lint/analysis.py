@@ -13,7 +13,7 @@ from manners.robots.agents import WILDCARD
 from manners.robots.groups import Rule
 from manners.robots.policy import Robots
 
-STEPS = 900_000
+STEPS = 700_000
 """Steps of automata for all rules of one file, in all engines: about a second."""
 RULE_STEPS = 100_000
 """Steps for the questions about one rule of one class of agents."""

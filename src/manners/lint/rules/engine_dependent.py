@@ -9,7 +9,7 @@ from manners.lint.rule import LintRule
 from manners.lint.source import ENGINES, Source, quoted
 from manners.robots.policy import Robots
 
-_STEPS = 50_000
+_STEPS = 20_000
 
 
 class EngineDependent(LintRule):
