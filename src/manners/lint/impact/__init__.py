@@ -6,6 +6,7 @@ ever decides and whether it matters. Beyond a budget of steps, the same on every
 is "not decided", which never counts as equal.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from manners.lint.impact.agents import TooManyAgents, classes, contents
@@ -18,6 +19,7 @@ from manners.lint.impact.spaces import PathSpace, space_of
 from manners.robots.dialects import Dialect
 from manners.robots.groups import Rule
 from manners.robots.policy import Policy, Robots
+from manners.robots.verdict import Verdict
 
 __all__ = [
     "STEPS",
@@ -36,6 +38,8 @@ STEPS = 2_000_000
 """Steps of automata for each direction of a comparison: about a second."""
 _RULE_STEPS = 500_000
 """Steps for the questions about one rule."""
+_GROUPS_A_STEP = 16
+"""Groups that the engine looks at in the time of a step."""
 _SITE = "https://example.com"
 
 
@@ -92,7 +96,10 @@ def compare(before: Robots, after: Robots, agent: str = "*", steps: int = STEPS)
 
 def compare_policies(before: Policy, after: Policy, steps: int = STEPS) -> Impact:
     """What one policy allows and another does not: two files, two agents, or two dialects."""
-    return _Comparison(before, after, Automata(), steps).impact(_rules_of(before), _rules_of(after))
+    old, new = (
+        _Side(policy.robots, policy.agents, _rules_of(policy)) for policy in (before, after)
+    )
+    return _Comparison(old, new, Automata(), steps).impact()
 
 
 def compare_agents(
@@ -112,8 +119,8 @@ def compare_agents(
     for agents, old, new in found:
         if before.dialect is after.dialect and contents(old) == contents(new):
             continue
-        policies = before.policy(agents[0]), after.policy(agents[0])
-        impact = _Comparison(*policies, automata, steps, budget).impact(old, new)
+        sides = _Side(before, agents[0], old), _Side(after, agents[0], new)
+        impact = _Comparison(*sides, automata, steps, budget).impact()
         if not impact.is_equal:
             impacts.append(AgentImpact(agents, impact))
     return impacts
@@ -170,24 +177,36 @@ def _space(one: Dialect, other: Dialect) -> PathSpace | None:
     return None if spaces[0] is None or spaces[1] is None else spaces[0] & spaces[1]
 
 
-class _Comparison(NamedTuple):
-    """Two policies to be compared."""
+class _Side(NamedTuple):
+    """One of two things that are compared: a file, an agent, and the rules it has there."""
 
-    before: Policy
-    after: Policy
+    robots: Robots
+    agent: str | Sequence[str]
+    rules: tuple[Rule, ...]
+
+    def check(self, path: str) -> Verdict:
+        """What the engine itself says."""
+        return self.robots.check(_SITE + path, self.agent)
+
+
+class _Comparison(NamedTuple):
+    """Two files to be compared, each for one agent."""
+
+    before: _Side
+    after: _Side
     automata: Automata
     steps: int
     budget: StepBudget | None = None
     """What all comparisons of a caller share."""
 
-    def impact(self, old: tuple[Rule, ...], new: tuple[Rule, ...]) -> Impact:
-        """What changes, if these are the rules of the policies."""
+    def impact(self) -> Impact:
+        """What changes."""
         dialects = self.before.robots.dialect, self.after.robots.dialect
         space = _space(*dialects)
         if space is None:
             return Impact(None, is_shortest=False)
-        one = RuleList.of(old, dialects[0], self.automata)
-        two = RuleList.of(new, dialects[1], self.automata)
+        one = RuleList.of(self.before.rules, dialects[0], self.automata)
+        two = RuleList.of(self.after.rules, dialects[1], self.automata)
         witnesses: list[Witness | None] = []
         is_complete = True
         for was_allowed in (False, True):
@@ -197,7 +216,7 @@ class _Comparison(NamedTuple):
                 differing_path(tools, one, two, was_allowed, found)
             except OutOfSteps:
                 is_complete = False
-            witness = self._witness(found[-1], was_allowed) if found else None
+            witness = self._witness(found[-1], was_allowed) if found and self._may_ask() else None
             # The engine itself has the last word; if it does not agree, nothing is proved.
             is_complete = is_complete and (witness is not None or not found)
             witnesses.append(witness)
@@ -206,9 +225,17 @@ class _Comparison(NamedTuple):
             return Impact(False, opened, closed, is_complete)
         return Impact(True if is_complete else None, is_shortest=is_complete)
 
+    def _may_ask(self) -> bool:
+        """Whether the engine may look for an agent among all groups once more.
+
+        In a file with thousands of groups that are all different, that costs more than the search.
+        """
+        groups = len(self.before.robots.groups) + len(self.after.robots.groups)
+        return self.budget is None or self.budget.has(1 + groups // _GROUPS_A_STEP)
+
     def _witness(self, path: str, was_allowed: bool) -> Witness | None:
         """A path and its deciding rules, as the engine has them."""
-        old, new = self.before.check(_SITE + path), self.after.check(_SITE + path)
+        old, new = self.before.check(path), self.after.check(path)
         if old.allowed != was_allowed or new.allowed == was_allowed:
             return None
         return Witness(path, old.rule, new.rule)

@@ -39,7 +39,7 @@ def differing_path(
     """
     stable = _stable(old, new)
     firsts, seconds = _deciders(old, was_allowed, stable), _deciders(new, not was_allowed, stable)
-    pairs = _pairs(tools, new, firsts, seconds)
+    pairs = _pairs(tools, new, firsts, seconds, not was_allowed)
     for bound, first, second in sorted(pairs, key=lambda pair: pair[0]):
         limit = len(best[-1]) if best else FAR
         if bound >= limit:
@@ -98,9 +98,16 @@ def _deciders(rules: RuleList, allow: bool, stable: set[int]) -> dict[int, _Deci
 
 
 def _pairs(
-    tools: SearchTools, new: RuleList, firsts: dict[int, _Decider], seconds: dict[int, _Decider]
+    tools: SearchTools,
+    new: RuleList,
+    firsts: dict[int, _Decider],
+    seconds: dict[int, _Decider],
+    allow: bool,
 ) -> list[tuple[int, _Decider, _Decider]]:
-    """The pairs of deciders that may differ, each with a lower bound of the path's length."""
+    """The pairs of deciders that may differ, each with a lower bound of the path's length.
+
+    `allow` is the verdict of the second ones.
+    """
     distance = tools.automata.distance
     changed = [second for second in seconds.values() if not second.is_stable]
     pairs: list[tuple[int, _Decider, _Decider]] = []
@@ -109,7 +116,7 @@ def _pairs(
             chosen = [second for second in changed if _meet(first.literal, second.literal)]
             tools.budget.take(1 + len(changed) // 3)
         else:
-            places = [*new.near(first.literal), len(new.ranked)]
+            places = [*new.near(first.literal, allow), len(new.ranked)]
             chosen = [seconds[place] for place in places if place in seconds]
             tools.budget.take(1 + len(places))
         pairs += [

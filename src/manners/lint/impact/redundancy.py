@@ -181,8 +181,8 @@ def _instead(tools: SearchTools, rules: RuleList, place: int) -> list[tuple[int,
     rule = rules.ranked[place]
     found = [
         (other, rules.ranked[other].state)
-        for other in rules.near(rule.literal)
-        if other > place and rules.ranked[other].allow != rule.allow
+        for other in rules.near(rule.literal, not rule.allow)
+        if other > place
     ]
     if not rule.allow:
         found.append((len(rules.ranked), ALL))
@@ -227,12 +227,8 @@ def _single_cover(tools: SearchTools, rules: RuleList, place: int) -> int | None
             continue
         if shortest(tools, (rule.state,), (rules.ranked[other].state,)) is not None:
             continue
-        near = rules.near(rule.literal) if near is None else near
-        between = (
-            rules.ranked[found]
-            for found in near
-            if place < found < other and rules.ranked[found].allow != rule.allow
-        )
+        near = rules.near(rule.literal, not rule.allow) if near is None else near
+        between = (rules.ranked[found] for found in near if place < found < other)
         if not any(_meet(tools, rule, opposite) for opposite in between):
             return other
     return None

@@ -4,6 +4,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 from manners._text import to_bytes
@@ -22,6 +23,8 @@ _GRAM = 3
 """Bytes of the texts by which rules with stars are found."""
 _MANY = 16
 """From this many rules behind one literal on, they are."""
+_BEHIND = "\u0100"
+"""Behind every character of a pattern: they stand for bytes."""
 
 
 def windows(text: str) -> set[str]:
@@ -89,14 +92,13 @@ class RuleList:
         for place, found in enumerate(ranked):
             self._by_literal.setdefault(found.literal, []).append(place)
             self._by_rule.setdefault(id(found.rule), []).append(place)
-        self._literals = sorted(self._by_literal)
 
     @classmethod
     def of(cls, rules: Iterable[Rule], dialect: Dialect, automata: Automata) -> "RuleList":
         """From the rules for one agent, in file order."""
         ranked: list[RankedRule] = []
         if dialect.robots_txt_allowed:
-            with_operators = dialect.but(wildcards=True)
+            with_operators = dialect if dialect.wildcards else dialect.but(wildcards=True)
             ranked += [_ranked(rule, rule.pattern, with_operators, automata) for rule in ROBOTS_TXT]
         ranked += [
             _ranked(rule, pattern, dialect, automata) for rule, pattern in _in_order(rules, dialect)
@@ -112,15 +114,14 @@ class RuleList:
         """Where a rule is: in no place, in one, or with the folder of an index page in two."""
         return self._by_rule.get(id(rule), [])
 
-    def near(self, literal: str) -> list[int]:
-        """The places of the rules that may match a path which begins like this, in order."""
-        places = list(self._beginning(literal, len(literal)))
-        at = bisect_left(self._literals, literal)
-        while at < len(self._literals) and self._literals[at].startswith(literal):
-            places += self._by_literal[self._literals[at]]
-            at += 1
-        places.sort()
-        return places
+    def near(self, literal: str, allow: bool) -> list[int]:
+        """The places of the rules with a verdict that may match a path of this beginning."""
+        literals, by_literal = self._by_verdict[allow]
+        wanted = [text for text in (literal[:n] for n in range(len(literal))) if text in by_literal]
+        start, end = bisect_left(literals, literal), bisect_left(literals, literal + _BEHIND)
+        return sorted(
+            chain.from_iterable(map(by_literal.__getitem__, wanted + literals[start:end]))
+        )
 
     def matching(self, path: str, budget: StepBudget) -> Iterator[int]:
         """The places of the rules that match a path, in order."""
@@ -139,10 +140,13 @@ class RuleList:
         """The verdict of a place; of that behind the last, too, where nothing matched."""
         return place == len(self.ranked) or self.ranked[place].allow
 
-    def _beginning(self, text: str, longest: int) -> Iterator[int]:
-        """The places of rules whose literals are beginnings of a text."""
-        for length in range(longest):
-            yield from self._by_literal.get(text[:length], ())
+    @cached_property
+    def _by_verdict(self) -> dict[bool, tuple[list[str], dict[str, list[int]]]]:
+        """For each verdict: the literals of its rules, sorted, and the places by literal."""
+        found: dict[bool, dict[str, list[int]]] = {True: {}, False: {}}
+        for place, ranked in enumerate(self.ranked):
+            found[ranked.allow].setdefault(ranked.literal, []).append(place)
+        return {allow: (sorted(places), places) for allow, places in found.items()}
 
     @cached_property
     def _grams(self) -> dict[str, dict[str, list[int]]]:

@@ -5,11 +5,15 @@ from itertools import pairwise
 
 from manners.lint.finding import Finding, Severity
 from manners.lint.impact import AgentImpact, Witness, compare_agents
+from manners.lint.impact.searching import StepBudget
 from manners.lint.rule import LintRule
 from manners.lint.source import ENGINES, Source, quoted
 from manners.robots.policy import Robots
 
 _STEPS = 20_000
+"""Steps of automata for each class of agents."""
+_ALL_STEPS = 200_000
+"""Steps for all classes of two engines."""
 
 
 class EngineDependent(LintRule):
@@ -42,7 +46,9 @@ class EngineDependent(LintRule):
         """The first class of agents that differs, for each engine and the next."""
         severity = Severity.INFO if source.engines == ENGINES else Severity.WARNING
         for one, other in pairwise(source.engines):
-            impacts = compare_agents(_read_as(source, one), _read_as(source, other), _STEPS)
+            budget = StepBudget(_ALL_STEPS)
+            files = _read_as(source, one), _read_as(source, other)
+            impacts = compare_agents(*files, _STEPS, budget)
             found = [impact for impact in impacts if impact.impact.is_equal is False]
             if found:
                 yield self._differing(source, one, other, found, severity)
