@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from manners._text import count
 from manners.lint.finding import Finding, Severity
 from manners.lint.rule import LintRule
 from manners.lint.rules._unread import foreign_content
@@ -44,7 +45,7 @@ class TooManyRules(LintRule):
             return
         rules = [line for line in source.lines if line.is_rule and line.value]
         if len(rules) > MAX_RULES and not foreign_content(source):
-            message = f"the file has {len(rules):,} rules: Yandex accepts {MAX_RULES:,}"
+            message = f"the file has {count(len(rules), 'rule')}: Yandex accepts {MAX_RULES:,}"
             yield self.finding(rules[MAX_RULES], message)
 
 

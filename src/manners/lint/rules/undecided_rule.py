@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from manners._text import count
 from manners.lint.finding import Finding, Severity
 from manners.lint.rule import LintRule
 from manners.lint.source import Source
@@ -24,7 +25,7 @@ class UndecidedRule(LintRule):
         """One finding, at the first such rule."""
         numbers = [n for n, status in sorted(source.statuses.items()) if not status.is_decided]
         if numbers:
-            rules = "1 rule" if len(numbers) == 1 else f"{len(numbers):,} rules"
+            rules = count(len(numbers), "rule")
             message = f"{rules} from here on could not be examined within the budget of steps"
             yield self.finding(source.lines[numbers[0] - 1], message)
 
