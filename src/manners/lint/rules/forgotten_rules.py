@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from manners._text import count
 from manners.lint.finding import Finding, Severity
 from manners.lint.impact import compare_policies
 from manners.lint.rule import LintRule
@@ -77,8 +78,8 @@ class ForgottenRules(LintRule):
             missing = len(wanted - paths)
             yield self.about_value(
                 group.first,
-                f"a group does not inherit from `*`: {missing} of {len(wanted)} rules for `*` are"
-                f" missing, so {quoted(group.first.value)} may fetch {quoted(opened.path)}"
+                f"a group does not inherit from `*`: {missing} of {count(len(wanted), 'rule')} for `*`"
+                f" {'is' if missing == 1 else 'are'} missing, so {quoted(group.first.value)} may fetch {quoted(opened.path)}"
                 f" (line {opened.before.line} closes it to everybody else)",
             )
 
