@@ -75,11 +75,11 @@ class ForgottenRules(LintRule):
             opened = compare_policies(everybody, own, _STEPS).opened
             if opened is None or opened.before is None:
                 continue
-            missing = len(wanted - paths)
+            name, rules = quoted(group.first.value), count(len(wanted), "rule")
             yield self.about_value(
                 group.first,
-                f"a group does not inherit from `*`: {missing} of {count(len(wanted), 'rule')} for `*`"
-                f" {'is' if missing == 1 else 'are'} missing, so {quoted(group.first.value)} may fetch {quoted(opened.path)}"
+                f"a group does not inherit from `*`, and has {len(wanted & paths)} of its {rules}:"
+                f" so {name} may fetch {quoted(opened.path)}"
                 f" (line {opened.before.line} closes it to everybody else)",
             )
 
