@@ -6,12 +6,13 @@ ever decides and whether it matters. Beyond a budget of steps, the same on every
 is "not decided", which never counts as equal.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from manners.lint.impact.agents import TooManyAgents, classes, contents
 from manners.lint.impact.automata import Automata
-from manners.lint.impact.comparing import differing_path
+from manners.lint.impact.comparing import differing_path, differing_paths
+from manners.lint.impact.examples import Witness, varied
 from manners.lint.impact.redundancy import RuleStatus, droppable, status_of
 from manners.lint.impact.rule_list import RuleList
 from manners.lint.impact.searching import OutOfSteps, SearchTools, StepBudget
@@ -43,14 +44,6 @@ _GROUPS_A_STEP = 16
 _SITE = "https://example.com"
 
 
-class Witness(NamedTuple):
-    """A path with two verdicts, and the rules that decide; None where no rule matches."""
-
-    path: str
-    before: Rule | None
-    after: Rule | None
-
-
 class Impact(NamedTuple):
     """What changes for an agent between two files.
 
@@ -70,6 +63,9 @@ class Impact(NamedTuple):
     is_shortest: bool = True
     """False: the budget was used up. What was found is real, but there may be a shorter path, or
     one in the direction in which none was found."""
+    more_opened: tuple[Witness, ...] = ()
+    """Further examples, different in kind, if they were asked for."""
+    more_closed: tuple[Witness, ...] = ()
 
 
 class AgentImpact(NamedTuple):
@@ -102,17 +98,24 @@ def compare_policies(before: Policy, after: Policy, steps: int = STEPS) -> Impac
     return _Comparison(old, new, Automata(), steps).impact()
 
 
-def compare_agents(
-    before: Robots, after: Robots, steps: int = STEPS, budget: StepBudget | None = None
+def compare_agents(  # noqa: PLR0913 (the last two are for those who show it to people)
+    before: Robots,
+    after: Robots,
+    steps: int = STEPS,
+    budget: StepBudget | None = None,
+    *,
+    examples: int = 0,
+    names: Sequence[str] = (),
 ) -> list[AgentImpact]:
     """For each class of agents whose verdicts differ, or are not decided: what changes.
 
-    Classes are made of the agents that either file names, and of everybody else. `steps` are for
-    each class and direction; all together take no more than `budget` has, if there is one.
+    Classes are made of the agents that either file names, of `names`, and of everybody else.
+    `steps` are for each class and direction; all together take no more than `budget` has, if there
+    is one. `examples` is how many are looked for in each direction.
     """
     automata = Automata()
     try:
-        found = list(classes(before, after))
+        found = list(classes(before, after, names))
     except TooManyAgents:
         return [AgentImpact(("*",), Impact(None, is_shortest=False))]
     impacts: list[AgentImpact] = []
@@ -120,9 +123,10 @@ def compare_agents(
         if before.dialect is after.dialect and contents(old) == contents(new):
             continue
         sides = _Side(before, agents[0], old), _Side(after, agents[0], new)
-        impact = _Comparison(*sides, automata, steps, budget).impact()
+        comparison = _Comparison(*sides, automata, steps, budget)
+        impact = comparison.impact()
         if not impact.is_equal:
-            impacts.append(AgentImpact(agents, impact))
+            impacts.append(AgentImpact(agents, comparison.with_examples(impact, examples)))
     return impacts
 
 
@@ -199,14 +203,49 @@ class _Comparison(NamedTuple):
     budget: StepBudget | None = None
     """What all comparisons of a caller share."""
 
+    @property
+    def space(self) -> PathSpace | None:
+        """The paths that both dialects read alike."""
+        return _space(self.before.robots.dialect, self.after.robots.dialect)
+
+    def lists(self) -> tuple[RuleList, RuleList]:
+        """The rules, ranked."""
+        sides = self.before, self.after
+        one, two = (RuleList.of(side.rules, side.robots.dialect, self.automata) for side in sides)
+        return one, two
+
+    def with_examples(self, impact: Impact, most: int) -> Impact:
+        """The impact with paths of other kinds, so that there are so many in each direction."""
+        opened, closed = (
+            varied((witness, *self._witnesses(witness, was_allowed)), most)[1:]
+            if witness is not None and most > 1
+            else ()
+            for witness, was_allowed in ((impact.opened, False), (impact.closed, True))
+        )
+        return impact._replace(more_opened=opened, more_closed=closed)
+
+    def _witnesses(self, first: Witness, was_allowed: bool) -> Iterator[Witness]:
+        """One witness for each pair of deciding rules, as far as the steps go."""
+        space = self.space
+        if space is None:
+            return
+        tools = SearchTools(self.automata, space, StepBudget(self.steps, self.budget))
+        try:
+            for path in differing_paths(tools, *self.lists(), was_allowed):
+                if not self._may_ask():
+                    return
+                witness = self._witness(path, was_allowed)
+                if witness is not None and witness.path != first.path:
+                    yield witness
+        except OutOfSteps:
+            return
+
     def impact(self) -> Impact:
         """What changes."""
-        dialects = self.before.robots.dialect, self.after.robots.dialect
-        space = _space(*dialects)
+        space = self.space
         if space is None:
             return Impact(None, is_shortest=False)
-        one = RuleList.of(self.before.rules, dialects[0], self.automata)
-        two = RuleList.of(self.after.rules, dialects[1], self.automata)
+        one, two = self.lists()
         witnesses: list[Witness | None] = []
         is_complete = True
         for was_allowed in (False, True):

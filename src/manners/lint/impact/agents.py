@@ -77,20 +77,21 @@ class AgentClass(NamedTuple):
     after: tuple[Rule, ...]
 
 
-def classes(before: Robots, after: Robots) -> Iterator[AgentClass]:
+def classes(before: Robots, after: Robots, names: Iterable[str] = ()) -> Iterator[AgentClass]:
     """Every agent that one of two files names, and `*` for all others, by what they may fetch.
 
-    Classes come in the order of the files; those with the same rules before and after do, too.
+    `names` are agents that count even if no file names them. Classes come in the order of the
+    files; those with the same rules before and after do, too.
     """
     one, two = AgentIndex(before), AgentIndex(after)
     texts = _Contents()
     found: dict[tuple[int, int], tuple[list[str], list[Group], list[Group]]] = {}
-    for name in dict.fromkeys((*one.names, *two.names, WILDCARD)):
+    for name in dict.fromkeys((*one.names, *two.names, WILDCARD, *names)):
         old, new = one.groups(name), two.groups(name)
         key = texts.number(old), texts.number(new)
         found.setdefault(key, ([], old, new))[0].append(name)
-    for names, old, new in found.values():
-        yield AgentClass(tuple(names), _rules(old), _rules(new))
+    for agents, old, new in found.values():
+        yield AgentClass(tuple(agents), _rules(old), _rules(new))
 
 
 class _Contents:

@@ -11,6 +11,7 @@ a star at its end, costs none unless it passes a rule that says the opposite.
 """
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple
 
@@ -37,18 +38,55 @@ def differing_path(
     Each path found is appended to `best`, the shorter ones later: so when the budget ends, what was
     found is there.
     """
-    stable = _stable(old, new)
-    firsts, seconds = _deciders(old, was_allowed, stable), _deciders(new, not was_allowed, stable)
-    pairs = _pairs(tools, new, firsts, seconds, not was_allowed)
-    for bound, first, second in sorted(pairs, key=lambda pair: pair[0]):
+    for bound, pair in _possible_pairs(tools, old, new, was_allowed):
         limit = len(best[-1]) if best else FAR
         if bound >= limit:
             break
+        path = pair.shortest(tools, limit)
+        if path is not None:
+            best.append(path)
+
+
+def differing_paths(
+    tools: SearchTools, old: RuleList, new: RuleList, was_allowed: bool
+) -> Iterator[str]:
+    """Paths with one verdict in `old` and the opposite in `new`: one for each pair of deciders.
+
+    Each is the shortest for its pair; those that may be short come first.
+    """
+    for _, pair in _possible_pairs(tools, old, new, was_allowed):
+        path = pair.shortest(tools)
+        if path is not None:
+            yield path
+
+
+def _possible_pairs(
+    tools: SearchTools, old: RuleList, new: RuleList, was_allowed: bool
+) -> "list[tuple[int, _Pair]]":
+    """The pairs of deciders that may differ, each after a lower bound of the path's length."""
+    stable = _stable(old, new)
+    firsts, seconds = _deciders(old, was_allowed, stable), _deciders(new, not was_allowed, stable)
+    pairs = _pairs(tools, new, firsts, seconds, not was_allowed)
+    pairs.sort(key=lambda pair: pair[0])
+    return [(bound, _Pair(old, new, first, second, was_allowed)) for bound, first, second in pairs]
+
+
+class _Pair(NamedTuple):
+    """Two deciders with opposite verdicts, one in each list."""
+
+    old: RuleList
+    new: RuleList
+    first: _Decider
+    second: _Decider
+    was_allowed: bool
+
+    def shortest(self, tools: SearchTools, limit: int = FAR) -> str | None:
+        """The shortest path below a length that both of them decide."""
+        old, new, first, second, was_allowed = self
         must = tuple({first.state, second.state} - {ALL}) or (ALL,)
         overruling = _Overruling(tools.budget, old, new, first.place, second.place, was_allowed)
         path, _ = shortest_lazily(tools, must, overruling.rules, limit)
-        if path is not None:
-            best.append(path)
+        return path
 
 
 class _Overruling(NamedTuple):
