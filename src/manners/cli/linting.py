@@ -23,6 +23,7 @@ from manners.settings.lint_table import LintSettings
 from manners.urls import with_scheme
 
 if TYPE_CHECKING:
+    from manners.cache.site import Site
     from manners.cli.options import Options
     from manners.lint.finding import Finding
     from manners.lint.impact import Impact
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from manners.robots.groups import Rule
 
 STDIN = "<stdin>"
-_MAX_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 """What is larger is no robots.txt, and is not read."""
 _is_url = re.compile(r"https?://", re.IGNORECASE).match
 _LINES = re.compile(rb"[^\n]*\n|[^\n]+").findall
@@ -155,7 +156,7 @@ def read_file(name: str) -> LintInput:
     """A file, or standard input for `-`."""
     try:
         with inputs.open_input(name, "the robots.txt") as file:
-            body = file.read(_MAX_BYTES + 1)
+            body = file.read(MAX_BYTES + 1)
     except inputs.Unusable as error:
         site = with_scheme(name)
         is_site = "." in name and not name.endswith(".txt") and not Path(name).exists()
@@ -164,21 +165,14 @@ def read_file(name: str) -> LintInput:
     except (OSError, ValueError) as error:  # a name with a NUL in it is a ValueError
         problem = getattr(error, "strerror", None) or error
         raise UnreadFile(f"cannot read {name!r}: {problem}") from None
-    if len(body) > _MAX_BYTES:
-        raise UnreadFile(f"cannot read {name!r}: it has more than {_MAX_BYTES:,} bytes")
+    if len(body) > MAX_BYTES:
+        raise UnreadFile(f"cannot read {name!r}: it has more than {MAX_BYTES:,} bytes")
     return LintInput(STDIN, body) if name == "-" else LintInput(name, body, path=Path(name))
 
 
 def read_site(url: str, options: "Options") -> LintInput:
     """The robots.txt of a site."""
-    settings = options.load()
-    from manners._portal import portal
-
-    retrieving = inputs.open_cache(settings)
-    try:
-        site = portal.run(retrieving.get(url))
-    finally:
-        portal.run(retrieving.close())
+    site = retrieve(url, options)
     body, outcome = site.entry.body if site.entry else None, site.outcome
     if body is None:
         advice = inputs.advice(outcome)
@@ -186,6 +180,18 @@ def read_site(url: str, options: "Options") -> LintInput:
     if not outcome.complete:
         inputs.warn(f"{printable(outcome.url)}: only the first {len(body):,} bytes were read")
     return LintInput(outcome.url, body, outcome.url)
+
+
+def retrieve(url: str, options: "Options") -> "Site":
+    """What a site says now."""
+    settings = options.load()
+    from manners._portal import portal
+
+    retrieving = inputs.open_cache(settings)
+    try:
+        return portal.run(retrieving.get(url))
+    finally:
+        portal.run(retrieving.close())
 
 
 def rewrite(path: Path, body: bytes) -> None:

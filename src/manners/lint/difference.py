@@ -7,12 +7,17 @@ file names are among everybody else; the list of them is dated (`manners.lint.da
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 from manners.lint.data.crawlers import STAR_IGNORERS
 from manners.lint.data.known_crawlers import CRAWLERS, PROMINENCE, SPELLING
-from manners.lint.directive_changes import DirectiveChange, changed_directives
-from manners.lint.impact import STEPS, Impact, Witness, compare_agents
+from manners.lint.directive_changes import (
+    DirectiveChange,
+    changed_directives,
+    differing_delays,
+)
+from manners.lint.impact import STEPS, Impact, Witness, compare_agents, compare_policies
 from manners.lint.impact.searching import StepBudget
 from manners.lint.sentences import sentences
 from manners.robots.agents import WILDCARD
@@ -52,13 +57,10 @@ class AgentChange:
     opened: tuple[Witness, ...]
     is_decided: bool
     """False: the steps were used up. What is here is real; there may be more."""
+    asked: tuple[str, str]
+    """The agent that the engine is asked about, before and after."""
     urls: UrlCounts | None = None
     """The user's own URLs, if there are any."""
-
-    @property
-    def asked(self) -> str:
-        """One of them, for the engine."""
-        return self.agents[0] if self.agents else self.crawlers[0]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -66,7 +68,7 @@ class AgentChange:
         agents = (SPELLING.get(name, name) for name in self.agents if name != WILDCARD)
         names = [*agents, *self.crawlers]
         names.sort(key=lambda name: PROMINENCE.get(name.lower(), len(PROMINENCE)))
-        return tuple(names)
+        return tuple(dict.fromkeys(names))
 
     @property
     def is_for_everybody(self) -> bool:
@@ -134,23 +136,6 @@ class RobotsDifference:
                 return change
         return None
 
-    def with_urls(self, batches: Iterable[Sequence[str]]) -> "RobotsDifference":
-        """The same, with URLs counted for each class of agents."""
-        tallies = [
-            _Tally(
-                self.before.policy(change.asked), self.after.policy(change.asked), [0] * 3, ([], [])
-            )
-            for change in self.changes
-        ]
-        for batch in batches:
-            for tally in tallies:
-                tally.add(batch)
-        changes = [
-            replace(change, urls=tally.result())
-            for change, tally in zip(self.changes, tallies, strict=True)
-        ]
-        return replace(self, changes=tuple(changes))
-
     @cached_property
     def sentences(self) -> list[str]:
         """What happens, in words: what concerns most people first."""
@@ -181,6 +166,54 @@ def difference(
     return RobotsDifference(before, after, changes, tuple(changed_directives(before, after)))
 
 
+def count_urls(
+    found: Sequence[RobotsDifference], batches: Iterable[Sequence[str]]
+) -> list[RobotsDifference]:
+    """The same differences, with URLs counted for each class of agents.
+
+    >>> from manners import parse
+    >>> files = parse("User-agent: *\\nDisallow: /cart"), parse("User-agent: *\\nDisallow: /")
+    >>> counted, = count_urls([difference(*files)], [["https://a.example/x", "/cart"]])
+    >>> counted.sentences
+    ['Everybody, such as Googlebot and bingbot, loses everything; 1 of your 2 URLs.']
+    """
+    tallies = [[_tally(item, change) for change in item.changes] for item in found]
+    for batch in batches:
+        for tally in chain.from_iterable(tallies):
+            tally.add(batch)
+    results: list[RobotsDifference] = []
+    for item, counted in zip(found, tallies, strict=True):
+        pairs = zip(item.changes, counted, strict=True)
+        changes = tuple(replace(change, urls=tally.result()) for change, tally in pairs)
+        results.append(replace(item, changes=changes))
+    return results
+
+
+def _tally(found: RobotsDifference, change: AgentChange) -> _Tally:
+    one, other = change.asked
+    return _Tally(found.before.policy(one), found.after.policy(other), [0, 0, 0], ([], []))
+
+
+def difference_of_agents(
+    robots: Robots, one: str, other: str, *, steps: int = STEPS
+) -> RobotsDifference:
+    """What one agent may fetch that another may not: `closed` is what the other may not.
+
+    >>> from manners import parse
+    >>> file = parse("User-agent: a\\nDisallow: /x\\n\\nUser-agent: b\\nDisallow: /y")
+    >>> change, = difference_of_agents(file, "a", "b").changes
+    >>> change.closed[0].path, change.opened[0].path
+    ('/y', '/x')
+    """
+    policies = robots.policy(one), robots.policy(other)
+    impact = compare_policies(*policies, steps, examples=EXAMPLES)
+    changes: tuple[AgentChange, ...] = ()
+    if not impact.is_equal:
+        changes = (_changed((one, other), (), impact, (one, other)),)
+    delays = tuple(differing_delays(robots, one, other))
+    return RobotsDifference(robots, robots, changes, delays)
+
+
 def _change(agents: Sequence[str], impact: Impact, asked: set[str]) -> AgentChange | None:
     """The change for a class; None if only crawlers are in it that take no notice of `*`."""
     own = tuple(agent for agent in agents if agent not in asked)
@@ -192,9 +225,15 @@ def _change(agents: Sequence[str], impact: Impact, asked: set[str]) -> AgentChan
     )
     if not own and not crawlers:
         return None
+    return _changed(own, crawlers, impact, (agents[0], agents[0]))
+
+
+def _changed(
+    agents: tuple[str, ...], crawlers: tuple[str, ...], impact: Impact, asked: tuple[str, str]
+) -> AgentChange:
     closed = (impact.closed, *impact.more_closed) if impact.closed else ()
     opened = (impact.opened, *impact.more_opened) if impact.opened else ()
-    return AgentChange(own, crawlers, closed, opened, impact.is_shortest)
+    return AgentChange(agents, crawlers, closed, opened, impact.is_shortest, asked)
 
 
 def _change_dict(change: AgentChange) -> dict[str, Any]:

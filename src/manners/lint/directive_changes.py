@@ -29,13 +29,13 @@ class DirectiveChange(NamedTuple):
     def __str__(self) -> str:
         agents = ", ".join("everybody" if key == WILDCARD else key for key in self.agents[:_SHOWN])
         more = f" and {len(self.agents) - _SHOWN} more" if len(self.agents) > _SHOWN else ""
-        whom = f" for {agents}{more}" if agents else ""
+        agents_part = f" for {agents}{more}" if agents else ""
         removed, added = _values(self.removed), _values(self.added)
         if removed and added:
             what = f"{added} instead of {removed}"
         else:
             what = f"added {added}" if added else f"removed {removed}"
-        return printable(f"{self.name}{whom}: {what}")
+        return printable(f"{self.name}{agents_part}: {what}")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
@@ -69,16 +69,30 @@ def _changed_delays(before: Robots, after: Robots) -> Iterator[DirectiveChange]:
         return
     agents: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
     for agent in dict.fromkeys((WILDCARD, *one.names, *two.names)):
-        old, new = one.delays(agent), two.delays(agent)
-        if old == new:
-            continue
-        for name in TIMED:
-            removed = tuple(sorted(value for key, value in old - new if key == name))
-            added = tuple(sorted(value for key, value in new - old if key == name))
-            if removed or added:
-                agents.setdefault((name, removed, added), []).append(agent)
+        for change in _delays_between(one.delays(agent), two.delays(agent)):
+            agents.setdefault(change, []).append(agent)
     for (name, removed, added), names in agents.items():
         yield DirectiveChange(name, tuple(names), removed, added)
+
+
+def differing_delays(robots: Robots, one: str, other: str) -> Iterator[DirectiveChange]:
+    """What one agent is asked for, and another is not: delays, rates and hours."""
+    try:
+        index = AgentIndex(robots)
+    except TooManyAgents:
+        return
+    for name, removed, added in _delays_between(index.delays(one), index.delays(other)):
+        yield DirectiveChange(name, (other,), removed, added)
+
+
+def _delays_between(
+    old: frozenset[tuple[str, str]], new: frozenset[tuple[str, str]]
+) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    for name in TIMED if old != new else ():
+        removed = tuple(sorted(value for key, value in old - new if key == name))
+        added = tuple(sorted(value for key, value in new - old if key == name))
+        if removed or added:
+            yield name, removed, added
 
 
 def _values_by_directive(robots: Robots) -> dict[tuple[str, tuple[str, ...]], dict[str, None]]:
@@ -98,5 +112,5 @@ def _values_by_directive(robots: Robots) -> dict[tuple[str, tuple[str, ...]], di
     return found
 
 
-def _without(values: dict[str, None], others: dict[str, None]) -> tuple[str, ...]:
-    return tuple(value for value in values if value not in others)
+def _without(values: dict[str, None], known: dict[str, None]) -> tuple[str, ...]:
+    return tuple(value for value in values if value not in known)

@@ -1,6 +1,6 @@
 """A difference between two files in words: for people who never saw a robots.txt."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from manners._text import count, printable
@@ -21,18 +21,64 @@ _EVERYTHING = ("/", "/*", "*")
 
 
 def sentences(found: "RobotsDifference") -> list[str]:
-    """What happens, in words: what concerns most people first."""
+    """What a change does, in words: what concerns most people first."""
+    texts = list(_of_all(found, _about))
+    if not texts:
+        texts.append("No verdict changes, for any URL and any crawler.")
+    return [*texts, *_of_directives(found)]
+
+
+def engine_sentences(found: "RobotsDifference", first: str, other: str) -> list[str]:
+    """Where a second engine, after the first, reads one file differently."""
+
+    def about(found: "RobotsDifference", change: "AgentChange") -> Iterator[str]:
+        who = subject(found, change).removesuffix(",")
+        who = who.replace("Everybody", "everybody", 1)
+        for witnesses, verb in ((change.closed, "disallows"), (change.opened, "allows")):
+            if witnesses:
+                paths = joined([printable(witness.path) for witness in witnesses[:_REGIONS]])
+                yield f"{other} {verb} {paths} for {who}; {first} does not."
+        yield from _undecided(change, f"{other} and {first}, for {who}")
+
+    texts = list(_of_all(found, about))
+    return texts or [f"{other} and {first} agree about every URL, for every agent."]
+
+
+def agent_sentences(found: "RobotsDifference", one: str, other: str) -> list[str]:
+    """What one of two agents may fetch, and the other may not."""
+    one, other = printable(one), printable(other)
+
+    def about(found: "RobotsDifference", change: "AgentChange") -> Iterator[str]:
+        for witnesses, who, nobody in (
+            (change.closed, one, other),
+            (change.opened, other, one),
+        ):
+            if witnesses:
+                is_closed = who == one
+                where = _regions(found, change, witnesses, is_closed=is_closed)
+                yield f"{who} may fetch {where}, and {nobody} may not{_counted(change, is_closed)}."
+        yield from _undecided(change, f"{one} and {other}")
+
+    texts = list(_of_all(found, about))
+    return [*(texts or [f"{one} and {other} may fetch the same."]), *_of_directives(found)]
+
+
+def _of_all(
+    found: "RobotsDifference",
+    about: "Callable[[RobotsDifference, AgentChange], Iterator[str]]",
+) -> Iterator[str]:
     ordered = by_importance(found.changes)
-    told = [sentence for change in ordered[:_SENTENCES] for sentence in _about(found, change)]
+    for change in ordered[:_SENTENCES]:
+        yield from about(found, change)
     if len(ordered) > _SENTENCES:
         more = count(len(ordered) - _SENTENCES, "more kind")
-        told.append(f"Verdicts change for {more} of agents.")
-    if not ordered:
-        told.append("No verdict changes, for any URL and any crawler.")
-    told += [f"{change}." for change in found.directives[:_SENTENCES]]
+        yield f"Verdicts differ for {more} of agents."
+
+
+def _of_directives(found: "RobotsDifference") -> Iterator[str]:
+    yield from (f"{change}." for change in found.directives[:_SENTENCES])
     if len(found.directives) > _SENTENCES:
-        told.append(f"{count(len(found.directives) - _SENTENCES, 'more directive')} changed.")
-    return told
+        yield f"{count(len(found.directives) - _SENTENCES, 'more directive')} changed."
 
 
 def by_importance(changes: "Iterable[AgentChange]") -> "list[AgentChange]":
@@ -69,22 +115,28 @@ def joined(parts: Sequence[str]) -> str:
 def _about(found: "RobotsDifference", change: "AgentChange") -> Iterator[str]:
     who = subject(found, change)
     is_one = change.is_for_everybody or len(change.names) == 1
-    urls = change.urls
     if change.closed:
         where = _regions(found, change, change.closed, is_closed=True)
-        number = _counted(urls.closed, urls.total) if urls else ""
-        yield f"{who} {'loses' if is_one else 'lose'} {where}{number}."
+        verb = "loses" if is_one else "lose"
+        yield f"{who} {verb} {where}{_counted(change, is_closed=True)}."
     if change.opened:
         where = _regions(found, change, change.opened, is_closed=False)
-        number = _counted(urls.opened, urls.total) if urls else ""
-        yield f"{who} may now fetch {where}{number}."
+        yield f"{who} may now fetch {where}{_counted(change, is_closed=False)}."
+    yield from _undecided(change, who.removesuffix(","))
+
+
+def _undecided(change: "AgentChange", who: str) -> Iterator[str]:
     if not change.is_decided:
-        what = "that is all" if change.closed or change.opened else "anything changes"
+        what = "that is all" if change.closed or change.opened else "anything differs"
         yield f"{who}: not decided whether {what}."
 
 
-def _counted(number: int, total: int) -> str:
-    return f"; {number:,} of your {count(total, 'URL')}"
+def _counted(change: "AgentChange", is_closed: bool) -> str:
+    urls = change.urls
+    if urls is None:
+        return ""
+    number = urls.closed if is_closed else urls.opened
+    return f"; {number:,} of your {count(urls.total, 'URL')}"
 
 
 def _names_nobody(robots: Robots) -> bool:
@@ -103,7 +155,7 @@ def _regions(
     old, new = _contents(found.before), _contents(found.after)
     patterns = [_pattern(witness, old, new, is_closed) for witness in witnesses]
     if any(pattern in _EVERYTHING for pattern in patterns):
-        rules = found.after.policy(change.asked).rules
+        rules = found.after.policy(change.asked[1]).rules
         has_exceptions = any(rule.allow == is_closed for rule in rules if rule.pattern)
         return "almost everything" if has_exceptions else "everything"
     shown = list(dict.fromkeys(printable(pattern) for pattern in patterns))

@@ -73,9 +73,9 @@ def _summarise(rest: list[_Placed]) -> bool:
     if not place:
         return False
     rows = [
-        f"| {_plain(f'{name}:{finding.line}')} | {finding.severity.value} |"
+        f"| {plain(f'{name}:{finding.line}')} | {finding.severity.value} |"
         f" [{finding.code} {finding.name}]({page_address(finding.name)}) |"
-        f" {_plain(finding.message)} |"
+        f" {plain(finding.message)} |"
         for name, finding in rest[:_MAX_ROWS]
     ]
     title = f"### manners lint: {count(len(rest), 'finding')} without an annotation"
@@ -91,6 +91,6 @@ def _summarise(rest: list[_Placed]) -> bool:
     return True
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text that Markdown shows as it is: no table, link, image or HTML comes of it."""
     return _PUNCTUATION.sub(r"\\\1", printable(text))

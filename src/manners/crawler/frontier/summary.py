@@ -58,6 +58,12 @@ def state_counts(connection: Connection) -> Iterator[Any]:
     yield from connection.execute(select(*by, func.count().label("number")).group_by(*by))
 
 
+def page_urls(connection: Connection) -> Iterator[str]:
+    """The pages that the crawls and discoveries of a store know, each once."""
+    query = select(distinct(urls.c.url)).where(urls.c.kind == "page")
+    yield from connection.execute(query.execution_options(yield_per=_BATCH)).scalars()
+
+
 class CrawlSummary:
     """Reads one crawl, in one view of its store."""
 

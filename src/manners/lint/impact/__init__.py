@@ -90,12 +90,15 @@ def compare(before: Robots, after: Robots, agent: str = "*", steps: int = STEPS)
     return compare_policies(before.policy(agent), after.policy(agent), steps)
 
 
-def compare_policies(before: Policy, after: Policy, steps: int = STEPS) -> Impact:
+def compare_policies(
+    before: Policy, after: Policy, steps: int = STEPS, *, examples: int = 0
+) -> Impact:
     """What one policy allows and another does not: two files, two agents, or two dialects."""
     old, new = (
         _Side(policy.robots, policy.agents, _rules_of(policy)) for policy in (before, after)
     )
-    return _Comparison(old, new, Automata(), steps).impact()
+    comparison = _Comparison(old, new, Automata(), steps)
+    return comparison.with_examples(comparison.impact(), examples)
 
 
 def compare_agents(  # noqa: PLR0913 (the last two are for those who show it to people)

@@ -29,16 +29,20 @@ def varied(candidates: Iterable[Witness], most: int) -> tuple[Witness, ...]:
     >>> [witness.path for witness in varied(found, 3)]
     ['/.pdf', '/shop/0']
     """
-    left = sorted(islice(candidates, CANDIDATES), key=lambda witness: len(witness.path))
+    remaining = sorted(islice(candidates, CANDIDATES), key=lambda witness: len(witness.path))
     chosen: list[Witness] = []
     seen: set[object] = set()
-    while left and len(chosen) < most:
-        best = max(left, key=lambda witness: len(_kinds(witness) - seen)) if chosen else left[0]
+    while remaining and len(chosen) < most:
+        best = (
+            max(remaining, key=lambda witness: len(_kinds(witness) - seen))
+            if chosen
+            else remaining[0]
+        )
         if _kinds(best) <= seen:
             break
         chosen.append(best)
         seen |= _kinds(best)
-        left.remove(best)
+        remaining.remove(best)
     return tuple(chosen)
 
 
