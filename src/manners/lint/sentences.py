@@ -36,8 +36,7 @@ def engine_sentences(found: "RobotsDifference", first: str, other: str) -> list[
         who = who.replace("Everybody", "everybody", 1)
         for witnesses, verb in ((change.closed, "disallows"), (change.opened, "allows")):
             if witnesses:
-                paths = joined([printable(witness.path) for witness in witnesses[:_REGIONS]])
-                yield f"{other} {verb} {paths} for {who}; {first} does not."
+                yield f"{other} {verb} {_paths(witnesses)} for {who}; {first} does not."
         yield from _undecided(change, f"{other} and {first}, for {who}")
 
     texts = list(_of_all(found, about))
@@ -48,15 +47,12 @@ def agent_sentences(found: "RobotsDifference", one: str, other: str) -> list[str
     """What one of two agents may fetch, and the other may not."""
     one, other = printable(one), printable(other)
 
-    def about(found: "RobotsDifference", change: "AgentChange") -> Iterator[str]:
-        for witnesses, who, nobody in (
-            (change.closed, one, other),
-            (change.opened, other, one),
-        ):
+    def about(_: "RobotsDifference", change: "AgentChange") -> Iterator[str]:
+        for witnesses, is_closed in ((change.closed, True), (change.opened, False)):
             if witnesses:
-                is_closed = who == one
-                where = _regions(found, change, witnesses, is_closed=is_closed)
-                yield f"{who} may fetch {where}, and {nobody} may not{_counted(change, is_closed)}."
+                who, nobody = (one, other) if is_closed else (other, one)
+                number = _counted(change, is_closed)
+                yield f"{who} may fetch {_paths(witnesses)}, and {nobody} may not{number}."
         yield from _undecided(change, f"{one} and {other}")
 
     texts = list(_of_all(found, about))
@@ -123,6 +119,10 @@ def _about(found: "RobotsDifference", change: "AgentChange") -> Iterator[str]:
         where = _regions(found, change, change.opened, is_closed=False)
         yield f"{who} may now fetch {where}{_counted(change, is_closed=False)}."
     yield from _undecided(change, who.removesuffix(","))
+
+
+def _paths(witnesses: Sequence[Witness]) -> str:
+    return joined([printable(witness.path) for witness in witnesses[:_REGIONS]])
 
 
 def _undecided(change: "AgentChange", who: str) -> Iterator[str]:
