@@ -114,7 +114,7 @@ def test_a_crawler_that_a_file_names_is_in_one_class() -> None:
         "User-agent: GOOGLEBOT\nDisallow: /a\n", "User-agent: googlebot\nDisallow: /b\n"
     )
     (change,) = found.changes
-    assert (change.agents, change.crawlers) == (("googlebot",), ())
+    assert (change.agents, change.crawlers) == (("GOOGLEBOT",), ())
     assert found.sentences == ["Googlebot loses /b.", "Googlebot may now fetch /a."]
 
 

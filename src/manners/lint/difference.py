@@ -4,7 +4,7 @@ The automata say for every URL at once which agents lose and gain what. Known cr
 file names are among everybody else; the list of them is dated (`manners.lint.data`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -49,7 +49,7 @@ class AgentChange:
     """What changes for agents that both files treat alike."""
 
     agents: tuple[str, ...]
-    """Those that a file names, as it compares them; `*` is everybody whom neither names."""
+    """Those that a file names, as it writes them; `*` is everybody whom neither names."""
     crawlers: tuple[str, ...]
     """Known crawlers among everybody else."""
     closed: tuple[Witness, ...]
@@ -65,7 +65,7 @@ class AgentChange:
     @property
     def names(self) -> tuple[str, ...]:
         """All agents and crawlers by name, those that most people know first."""
-        agents = (SPELLING.get(name, name) for name in self.agents if name != WILDCARD)
+        agents = (SPELLING.get(name.lower(), name) for name in self.agents if name != WILDCARD)
         names = [*agents, *self.crawlers]
         names.sort(key=lambda name: PROMINENCE.get(name.lower(), len(PROMINENCE)))
         return tuple(dict.fromkeys(names))
@@ -161,7 +161,8 @@ def difference(
     budget = StepBudget(ALL_STEPS)
     asked = tuple(dict.fromkeys((*names, *CRAWLERS)))
     impacts = compare_agents(before, after, steps, budget, examples=EXAMPLES, names=asked)
-    found = (_change(agents, impact, set(asked)) for agents, impact in impacts)
+    spellings = _spellings(after) | _spellings(before)
+    found = (_change(agents, impact, set(asked), spellings) for agents, impact in impacts)
     changes = tuple(change for change in found if change is not None)
     return RobotsDifference(before, after, changes, tuple(changed_directives(before, after)))
 
@@ -214,14 +215,28 @@ def difference_of_agents(
     return RobotsDifference(robots, robots, changes, delays)
 
 
-def _change(agents: Sequence[str], impact: Impact, asked: set[str]) -> AgentChange | None:
+def _spellings(robots: Robots) -> dict[str, str]:
+    """Agents as a file writes them first, by what the dialect compares."""
+    found: dict[str, str] = {}
+    for group in robots.groups:
+        for name in group.agents:
+            key = robots.dialect.agent_key(name)
+            if key is not None and name.lower().startswith(key.lower()):
+                found.setdefault(key, name[: len(key)])
+    return found
+
+
+def _change(
+    agents: Sequence[str], impact: Impact, asked: set[str], spellings: Mapping[str, str]
+) -> AgentChange | None:
     """The change for a class; None if only crawlers are in it that take no notice of `*`."""
-    own = tuple(agent for agent in agents if agent not in asked)
+    named = [agent for agent in agents if agent in spellings or agent not in asked]
+    own = tuple(spellings.get(agent, agent) for agent in named)
     lower = {agent.lower() for agent in own}
     crawlers = tuple(
         agent
         for agent in agents
-        if agent in asked and agent.lower() not in lower and agent.lower() not in _IGNORES_STAR
+        if agent not in named and agent.lower() not in lower and agent.lower() not in _IGNORES_STAR
     )
     if not own and not crawlers:
         return None

@@ -163,7 +163,7 @@ def _between_files(
     from manners.lint.difference import difference
     from manners.lint.sentences import sentences
 
-    dialect = dialects.get(options.load().dialect)
+    dialect = _dialect(options)
     names = [_name(name, dialect) for name in guarded]
     found = difference(old.parsed(dialect), new.parsed(dialect), names=names)
     site = comparing.common_site(old, new)
@@ -192,12 +192,19 @@ def _between_agents(file: ComparedFile, agents: tuple[str, str], options: Option
     from manners.lint.difference import difference_of_agents
     from manners.lint.sentences import agent_sentences
 
-    dialect = dialects.get(options.load().dialect)
+    dialect = _dialect(options)
     one, other = (_name(agent, dialect) for agent in agents)
     found = difference_of_agents(file.parsed(dialect), one, other)
     labels = f"only {one}", f"only {other}"
     wording = partial(agent_sentences, one=one, other=other)
     return Comparison(one, other, found, wording, labels, comparing.common_site(file))
+
+
+def _dialect(options: Options) -> dialects.Dialect:
+    """The dialect of the settings, which need not be installed for two files."""
+    if options.has_settings():
+        return dialects.get(options.load().dialect)
+    return dialects.get(options.values.get("dialect", dialects.DEFAULT))
 
 
 def _name(agent: str, dialect: dialects.Dialect) -> str:
