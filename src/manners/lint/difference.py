@@ -230,8 +230,8 @@ def _change(
     agents: Sequence[str], impact: Impact, asked: set[str], spellings: Mapping[str, str]
 ) -> AgentChange | None:
     """The change for a class; None if only crawlers are in it that take no notice of `*`."""
-    named = [agent for agent in agents if agent in spellings or agent not in asked]
-    own = tuple(spellings.get(agent, agent) for agent in named)
+    named = {agent for agent in agents if agent in spellings or agent not in asked}
+    own = tuple(spellings.get(agent, agent) for agent in agents if agent in named)
     lower = {agent.lower() for agent in own}
     crawlers = tuple(
         agent
