@@ -45,6 +45,21 @@ class Spool:
         unfinished = self.folder.with_name(self.folder.name + ".tmp")
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True)
+        try:
+            self._sort(unfinished, batches, column, memory, notice)
+        except BaseException:
+            shutil.rmtree(unfinished, ignore_errors=True)  # it is of no use, and may fill the disk
+            raise
+        unfinished.replace(self.folder)
+
+    def _sort(
+        self,
+        folder: Path,
+        batches: Records,
+        column: str,
+        memory: int,
+        notice: Callable[[int], None],
+    ) -> None:
         limit = min(_FLUSH, max(memory // 8, 1 << 20))
         gathered: list[pa.RecordBatch] = []
         size = 0
@@ -52,11 +67,10 @@ class Spool:
             gathered.append(batch)
             size += batch.nbytes
             if size >= limit:
-                self._flush(unfinished, gathered, column)
+                self._flush(folder, gathered, column)
                 gathered, size = [], 0
             notice(len(batch))
-        self._flush(unfinished, gathered, column)
-        unfinished.replace(self.folder)
+        self._flush(folder, gathered, column)
 
     def _flush(self, folder: Path, batches: list[pa.RecordBatch], column: str) -> None:
         if not batches:

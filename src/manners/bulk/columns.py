@@ -19,12 +19,14 @@ def column_of(data: Any) -> pa.ChunkedArray:
     ['https://example.com/']
     """
     column = chunked(data)
+    if pa.types.is_null(column.type):  # nothing but nulls: what it would be is not known
+        return column.cast(pa.string())
     if not pa.types.is_struct(column.type):
         return column
     if column.type.num_fields != 1:
         number = column.type.num_fields
         raise TypeError(f"a table with {number} columns: pass the column with the URLs")
-    return column.flatten()[0]
+    return column_of(column.flatten()[0])
 
 
 def distinct(column: pa.ChunkedArray) -> "Iterator[tuple[pa.Array, NDArray[np.int64] | None]]":

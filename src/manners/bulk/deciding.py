@@ -26,8 +26,8 @@ _TYPES = {
 }
 _FEW_SITES = 10_000
 """Sites that a processor's cache has room for."""
-_TOGETHER = 524_288
-"""Rows that are decided together if their sites are mixed."""
+_TOGETHER, _TOGETHER_BYTES = 524_288, 134_217_728
+"""Rows that are decided together if their sites are mixed, or fewer that are so large."""
 Notice = Callable[[int], None]
 """Is told how many more rows are done."""
 
@@ -102,7 +102,8 @@ class Decider:
                 yield batch, found
                 continue
             gathered.append(batch)
-            if sum(map(len, gathered)) >= _TOGETHER:
+            size = sum(known.column(self.column).nbytes for known in gathered)
+            if sum(map(len, gathered)) >= _TOGETHER or size >= _TOGETHER_BYTES:
                 yield from self._together(gathered, sites)
                 gathered = []
         if gathered:

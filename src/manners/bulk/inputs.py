@@ -316,7 +316,9 @@ def _below(folder: Path, form: str | None, suffixes: tuple[str, ...]) -> list[st
     found = []
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
-        if any(part[0] in "._" and "=" not in part for part in parts) or not path.is_file():
+        hidden = (part[0] in "._" and "=" not in part for part in parts)
+        is_of_a_run = any(part.endswith(".work") for part in parts[:-1])
+        if any(hidden) or is_of_a_run or not path.is_file():
             continue
         if form is not None or path.name.lower().endswith(suffixes):
             found.append(str(path))

@@ -1,8 +1,10 @@
 """What a bulk run is asked to do, checked before anything is read."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,11 +53,11 @@ class Job:
 
     def plan(self) -> dict[str, Any]:
         """What decides about the output, for a run that is resumed."""
-        from manners.bulk.parts import fingerprint
-
         return {
-            "urls": fingerprint(list(self.urls)),
-            "robots": fingerprint([without_secrets(place) for place in self.robots]),
+            "urls": [_fingerprint(place, _files_with_urls(place)) for place in self.urls],
+            "robots": [
+                _fingerprint(place, self._files_with_robots(place)) for place in self.robots
+            ],
             "agent": list(self.agents),
             "column": self.column,
             "keep": None if self.keep is None else list(self.keep),
@@ -67,11 +69,18 @@ class Job:
             "fetch": self.fetch is not None,
         }
 
+    def _files_with_robots(self, place: str) -> Iterator[str]:
+        from manners.bulk.readers import files_at, is_sqlite
+
+        # A cache may be the one that retrieved files are kept in: the run itself changes it.
+        return (path for path in files_at(place) if self.fetch is None or not is_sqlite(path))
+
 
 def job(urls: Places, robots: Places, out: str | Path, **given: Any) -> Job:
     """The job that the arguments of `run` ask for, checked."""
     agent, part = given.pop("agent"), given.pop("part")
-    keep, threads = given.pop("keep"), given.pop("threads")
+    keep, add, threads = given.pop("keep"), given.pop("add"), given.pop("threads")
+    keep = [keep] if isinstance(keep, str) else keep
     agents = (agent,) if isinstance(agent, str) else tuple(agent)
     if not agents or not all(isinstance(name, str) and name for name in agents):
         raise BulkError("agent", "name the agent that the verdicts are for, as in 'MyBot'")
@@ -82,7 +91,8 @@ def job(urls: Places, robots: Places, out: str | Path, **given: Any) -> Job:
         robots=_places(robots),
         out=str(out) + ("/" if isinstance(out, Path) and out.is_dir() else ""),
         agents=agents,
-        keep=None if keep is None else tuple([keep] if isinstance(keep, str) else keep),
+        keep=None if keep is None else tuple(dict.fromkeys(keep)),
+        add=tuple(dict.fromkeys(add)),
         threads=min(os.cpu_count() or 1, _MAX_THREADS) if threads is None else threads,
         **given,
     )
@@ -102,9 +112,11 @@ def _places(given: Places) -> tuple[str, ...]:
 
 def _part(text: str, parts: int | None) -> tuple[int, int]:
     number, _, of = text.partition("/")
-    if not (number.isascii() and number.isdigit() and of.isascii() and of.isdigit()):
+    if not all(
+        figure.isascii() and figure.isdigit() and len(figure) < 10 for figure in (number, of)
+    ):
         raise BulkError(f"part {text!r}", "as in 0/256, the first of 256 parts")
-    if int(number) >= int(of):
+    if int(number) >= int(of) > 0:
         raise BulkError(
             f"part {text!r}", f"parts are counted from 0: the last is {int(of) - 1}/{of}"
         )
@@ -141,6 +153,29 @@ def _check(found: Job) -> None:
         raise BulkError("standard input", "only URLs in files can be resumed: save them")
     if found.out == "-" and found.resume:
         raise BulkError("standard output", "what was written to it cannot be resumed")
+
+
+# Files with their sizes and times: what a resumed run must find as it was.
+
+
+def _fingerprint(place: str, files: Iterable[str]) -> list[Any]:
+    shown, digest, count = without_secrets(place), sha256(), 0
+    with suppress(OSError, BulkError):  # one that is not there is an error of who reads it
+        for path in files:
+            stat = Path(path).stat()
+            found = [path, stat.st_size, stat.st_mtime_ns]
+            digest.update(repr(found).encode("utf-8", "backslashreplace"))
+            count += 1
+    if count == 1:
+        return [shown, *found[1:]]
+    return [shown, f"{count} files", digest.hexdigest()] if count else [shown]
+
+
+def _files_with_urls(place: str) -> Iterator[str]:
+    from manners.bulk import forms
+    from manners.bulk.inputs import STDIN, find
+
+    return (file.path for file in find(place, forms.NAMES, forms.SUFFIXES) if file.path != STDIN)
 
 
 def check_names(kept: Sequence[str], add: Sequence[str], agents: Sequence[str]) -> None:

@@ -19,6 +19,10 @@ from manners.evidence.spreadsheet import harmless
 FORMATS = ("parquet", "csv", "jsonl")
 _SUFFIXES = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".jsonl": "jsonl"}
 _SUFFIXES[".ndjson"] = "jsonl"
+_COMPRESSED = (".gz", ".zst", ".bz2", ".xz", ".zip", ".lz4")
+_TABLES = (".json", ".txt", ".tsv", ".arrow", ".feather", ".ipc", ".orc", ".avro", ".xlsx", ".db")
+_FILES = frozenset(_COMPRESSED + _TABLES)
+"""How the names of files end that somebody may expect here, and that cannot be written."""
 GROUP_ROWS, GROUP_BYTES = 262_144, 67_108_864
 """When a row group of a Parquet file is full."""
 _SAMPLE = 10_000
@@ -43,7 +47,12 @@ def format_of(place: str, chosen: str | None = None) -> str:
     >>> format_of("verdicts.csv"), format_of("verdicts/"), format_of("-")
     ('csv', 'parquet', 'jsonl')
     """
-    named = _SUFFIXES.get(Path(place).suffix.lower())
+    end = Path(place).suffix.lower()
+    named = _SUFFIXES.get(end)
+    if end in _FILES and not (place.endswith("/") or Path(place).is_dir()):
+        raise BulkError(
+            place, f"{end} cannot be written: name a .parquet, .csv or .jsonl, or a folder with a /"
+        )
     if chosen is not None:
         if chosen not in FORMATS:
             raise BulkError(chosen, f"not a format of outputs: choose from {', '.join(FORMATS)}")

@@ -5,6 +5,7 @@ under its final name is always a complete one. Beside the output is a work folde
 the plan of the run, the counts of each part, and data that is sorted by part.
 """
 
+import errno
 import json
 import os
 import re
@@ -24,6 +25,10 @@ from manners.bulk.summary import KEPT_HOSTS, Summary, total
 SUMMARY = "_summary.json"
 """In a folder of parts: what came out, and of which settings. Other programs skip such names."""
 _PART = re.compile(r"part-\d{5,}(-of-\d{5,})?\.(parquet|csv|jsonl)").fullmatch
+_WORK = re.compile(
+    r"lock.*|(plan|mode)\.json|counts|parts|(urls|robots)(\.tmp)?|fetched.*\.arrow|\..*"
+).fullmatch
+"""Names in a work folder."""
 _TEMPORARY = re.compile(r"\.part-.*\.tmp").fullmatch
 
 
@@ -69,7 +74,7 @@ class Output:
 
     def summary(self, part: Path) -> Summary:
         """The counts of a part that is done."""
-        return Summary.from_dict(json.loads(self._counts(part).read_bytes()))
+        return Summary.from_dict(_stored(self._counts(part)))
 
     def _counts(self, part: Path) -> Path:
         return self.work / "counts" / f"{part.name}.json"
@@ -78,6 +83,7 @@ class Output:
 
     def lock(self, part: str | None = None) -> None:
         """Be the only one who writes this output, or this part of it."""
+        self._check_work()
         try:
             import fcntl
         except ImportError:  # Windows
@@ -93,6 +99,17 @@ class Output:
             except OSError:
                 self.unlock()
                 raise BulkError(self.place, "another run is writing it: wait for its end") from None
+
+    def _check_work(self) -> None:
+        """Raise if what has the name of the work folder is something else: it would be removed."""
+        if not self.work.exists():
+            return
+        strange = [""] if not self.work.is_dir() else [path.name for path in self.work.iterdir()]
+        for name in strange:
+            if not _WORK(name):
+                raise BulkError(
+                    str(self.work / name), "not of a run: move it away, or choose another output"
+                )
 
     def unlock(self) -> None:
         """Let others write."""
@@ -116,7 +133,7 @@ class Output:
         file = self._path / SUMMARY
         if not self.is_folder or not file.exists():
             return None
-        stored = json.loads(file.read_bytes())
+        stored = _stored(file)
         compare(stored["plan"], plan, self.place)
         if all((self.parts / name).exists() for name in stored["parts"]):
             return Summary.from_dict(stored["summary"])
@@ -137,7 +154,7 @@ class Output:
             parts = choose()
             with whole_file(file) as opened:
                 opened.write(json.dumps(parts).encode())
-        found: int | None = json.loads(file.read_bytes())
+        found: int | None = _stored(file)
         return found
 
     def agree(self, plan: Mapping[str, Any]) -> None:
@@ -150,7 +167,7 @@ class Output:
                 )
             with whole_file(file) as opened:
                 opened.write(json.dumps(plan, indent=1).encode())
-        compare(json.loads(file.read_bytes()), plan, str(self.work))
+        compare(_stored(file), plan, str(self.work))
 
     @property
     def is_worth_keeping(self) -> bool:
@@ -180,7 +197,7 @@ class Output:
         if self.is_folder:
             content = {
                 "plan": plan,
-                "mode": json.loads((self.work / "mode.json").read_bytes()),
+                "mode": _stored(self.work / "mode.json"),
                 "summary": summary.to_dict(KEPT_HOSTS),
                 "parts": {name: found.to_dict(KEPT_HOSTS) for name, found in counts.items()},
             }
@@ -197,7 +214,7 @@ class Output:
     def counted(self) -> Summary:
         """The counts of all parts that were done."""
         files = sorted((self.work / "counts").glob("part-*.json"))
-        return total(Summary.from_dict(json.loads(file.read_bytes())) for file in files)
+        return total(Summary.from_dict(_stored(file)) for file in files)
 
     def clean(self, but_locks: bool = False) -> None:
         """Remove the work folder, or what is in it."""
@@ -209,6 +226,21 @@ class Output:
                 shutil.rmtree(path, ignore_errors=True)
             elif not path.name.startswith("lock"):
                 path.unlink()
+
+
+class UnwritableOutput(BulkError):
+    """A disk that is full, a folder that may not be written to."""
+
+    @classmethod
+    def because(cls, place: str, error: OSError) -> "UnwritableOutput":
+        """The error of an output, with what to do."""
+        where = "" if error.filename is None else f": {error.filename}"
+        advice = _ADVICE.get(error.errno or 0, "choose another output, or look after this one")
+        return cls(place, f"cannot go on: {error.strerror or error}{where}; {advice}")
+
+
+_FULL = "make room, and resume it (--resume)"
+_ADVICE = {errno.ENOSPC: _FULL, errno.EDQUOT: _FULL}
 
 
 @contextmanager
@@ -226,6 +258,15 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def _stored(file: Path) -> Any:
+    """What a run has noted in a file."""
+    try:
+        return json.loads(file.read_bytes())
+    except ValueError as error:
+        problem = f"damaged ({error}): remove the output and its work folder, and start again"
+        raise BulkError(str(file), problem) from None
 
 
 def _sync(folder: Path) -> None:
@@ -252,17 +293,3 @@ def compare(stored: Mapping[str, Any], plan: Mapping[str, Any], place: str) -> N
             raise BulkError(
                 place, f"made with another {name}: {shown}; remove it, or choose another output"
             )
-
-
-def fingerprint(places: list[str]) -> list[list[Any]]:
-    """Files with their sizes and times: what a resumed run must find as it was."""
-    found = []
-    for place in places:
-        path = Path(place)
-        with suppress(OSError):
-            stat = path.stat()
-            if path.is_file():
-                found.append([place, stat.st_size, stat.st_mtime_ns])
-                continue
-        found.append([place])
-    return found

@@ -20,7 +20,7 @@ from manners.bulk.deciding import Decider
 from manners.bulk.decisions import ADD
 from manners.bulk.inputs import Urls, ahead, open_urls
 from manners.bulk.jobs import MEMORY, Job, Places, job
-from manners.bulk.parts import Output
+from manners.bulk.parts import Output, UnwritableOutput
 from manners.bulk.records import BulkError
 from manners.bulk.stages import Archive, BucketedRun, OnProgress, StreamedRun
 from manners.bulk.summary import Summary
@@ -68,7 +68,12 @@ def run(  # noqa: PLR0913 (a keyword is an option)
         prepare=prepare, threads=threads, resume=resume, fetch=fetch,
     )  # fmt: skip
     began = time.monotonic()
-    summary = _run(given, on_progress or (lambda _: None))
+    try:
+        summary = _run(given, on_progress or (lambda _: None))
+    except BrokenPipeError:  # the reader of standard output went away
+        raise
+    except OSError as error:
+        raise UnwritableOutput.because(given.out, error) from error
     summary.seconds = time.monotonic() - began
     return summary
 

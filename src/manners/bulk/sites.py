@@ -158,6 +158,11 @@ class Sites:
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"sites do not change: {name!r} cannot be deleted")
 
+    def __reduce__(self) -> str:
+        raise TypeError(
+            "sites stay in their process: read them in each one (manners.bulk.sites.cached_sites)"
+        )
+
     def __len__(self) -> int:
         return len(self._table)
 
@@ -191,9 +196,13 @@ class Sites:
         [{'url': 'https://a.example/', 'allowed': True}]
         """
         given = batch if isinstance(batch, pa.RecordBatch | pa.Table) else pa.table(batch)
-        if column not in given.schema.names:
-            there = ", ".join(given.schema.names)
-            raise BulkError("rows", f"no column {column!r} with the URLs; there are: {there}")
+        names, add = given.schema.names, tuple(dict.fromkeys(add))
+        if names.count(column) != 1:
+            number = "several columns" if column in names else "no column"
+            listed = ", ".join(names)
+            raise BulkError("rows", f"{number} {column!r} with the URLs; there are: {listed}")
+        if unknown := [name for name in add if name not in ADD]:
+            raise BulkError("rows", f"cannot add {unknown[0]!r}; choose from: {', '.join(ADD)}")
         if taken := [name for name in add if name in given.schema.names]:
             raise BulkError("rows", f"there is a column {taken[0]!r} already; rename or drop it")
         decisions = self.decide(given.column(column))

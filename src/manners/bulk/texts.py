@@ -2,6 +2,7 @@
 
 import codecs
 import csv
+import secrets
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -110,6 +111,8 @@ class TextStream:
             return 0
 
     def _check(self, start: bytes) -> None:
+        if start.startswith((b"PAR1", b"ARROW1")):
+            raise UnreadableInput(self.name, "Parquet or Arrow, which has to be in a file")
         if b"\0" in start:
             raise UnreadableInput(self.name, "not text in UTF-8: save it so")
 
@@ -242,7 +245,7 @@ class CsvForm:
         """The rows, in blocks; one that has too few or too many cells is dropped and counted."""
         from pyarrow import csv as arrow_csv
 
-        begin = reading.bytes
+        begin, end = reading.bytes, _CsvEnd(self._stream, self._delimiter, len(self.schema))
 
         def drop(_: object) -> str:
             reading.dropped += 1
@@ -250,7 +253,7 @@ class CsvForm:
 
         try:
             reader = arrow_csv.open_csv(
-                pa.PythonFile(self._stream, mode="r"),
+                pa.PythonFile(end, mode="r"),
                 arrow_csv.ReadOptions(
                     use_threads=False,
                     block_size=_BLOCK,
@@ -267,18 +270,52 @@ class CsvForm:
                     strings_can_be_null=True,
                 ),
             )
-            for batch in reader:
+            for batch in map(end.without, reader):
                 reading.rows += len(batch)
                 reading.bytes = begin + self._stream.position
                 for start in range(0, len(batch), ROWS):
                     yield batch.slice(start, ROWS)
         except pa.ArrowInvalid as error:
             raise unreadable(self._stream.name, "CSV", error) from None
+        if not end.was_read:
+            raise UnreadableInput(self._stream.name, "a quote in it never ends: close or remove it")
         self.close()
 
     def close(self) -> None:
         """Close the file."""
         self._stream.close()
+
+
+class _CsvEnd:
+    """The bytes of a CSV file and one more row: if that is not read as a row, a quote is open."""
+
+    def __init__(self, stream: TextStream, delimiter: str, columns: int) -> None:
+        self._stream, self._mark = stream, secrets.token_hex(16)
+        row = delimiter.join([self._mark] * columns)
+        self._rest: bytes | None = f"\n{row}\n".encode()
+        self.closed = self.was_read = False
+
+    def read(self, size: int = -1) -> bytes:
+        """Some bytes; none at the end."""
+        data = self._stream.read(size)
+        if not data and self._rest:
+            data, self._rest = self._rest, None
+        return data
+
+    def without(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch without the row."""
+        if len(batch) and batch.column(0)[-1].as_py() == self._mark:
+            self.was_read = True
+            return batch.slice(0, len(batch) - 1)
+        return batch
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def close(self) -> None:
+        """Nothing: the stream is closed by who opened it."""
+        self.closed = True
 
 
 class JsonForm:

@@ -65,6 +65,13 @@ def damaged(place: str, where: str, problem: object, problems: Problems | None) 
     problems.add_damage(error)
 
 
+def files_at(place: Place) -> Iterator[str]:
+    """The files that a place has its records in; none of a store on a server."""
+    for reader, path in _found(fspath(place)):
+        if "://" not in path:
+            yield from reader.files(path) if hasattr(reader, "files") else (path,)
+
+
 def files_below(folder: str, suffixes: tuple[str, ...]) -> list[str]:
     """The files below a folder whose names end so, sorted; hidden ones and `_…` are not data."""
     return sorted(path for path in _walk(folder) if path.lower().endswith(suffixes))
@@ -77,7 +84,8 @@ def has_files(folder: str, suffixes: tuple[str, ...]) -> bool:
 
 def _walk(folder: str) -> Iterator[str]:
     for parent, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith((".", "_"))]
+        # A run that writes its output beside its input has a work folder there.
+        folders[:] = [n for n in folders if not (n.startswith((".", "_")) or n.endswith(".work"))]
         for name in names:
             if not name.startswith((".", "_")):
                 yield os.path.join(parent, name)  # noqa: PTH118 (there may be millions)
@@ -122,6 +130,11 @@ def _recognised(path: str) -> ModuleType:
             return module
     listed = ", ".join(f"{name}:" for name in names)
     raise BulkError(path, f"cannot tell what it is; put one of these before it: {listed}")
+
+
+def is_sqlite(path: str) -> bool:
+    """Whether a file is a database of SQLite."""
+    return magic(Path(path), 16) == b"SQLite format 3\0"
 
 
 def magic(path: Path, size: int = 128) -> bytes:

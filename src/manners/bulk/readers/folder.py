@@ -40,6 +40,11 @@ def recognises(path: Path) -> bool:
     return path.is_dir()
 
 
+def files(place: str) -> list[str]:
+    """The files of a folder that may be those of sites."""
+    return sorted(str(path) for _, path in _files(place))
+
+
 def read(place: str, problems: Problems | None) -> Iterator[pa.RecordBatch]:
     """The files of a folder, as records."""
     if not Path(place).is_dir():

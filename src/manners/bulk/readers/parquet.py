@@ -24,9 +24,14 @@ def recognises(path: Path) -> bool:
     return magic(path, 4) == b"PAR1" or path.name.endswith(_SUFFIXES)
 
 
+def files(place: str) -> list[str]:
+    """The Parquet files at a place."""
+    return files_below(place, _SUFFIXES) if Path(place).is_dir() else [place]
+
+
 def read(place: str, problems: Problems | None) -> Iterator[pa.RecordBatch]:
     """The records of all files at a place."""
-    paths = files_below(place, _SUFFIXES) if Path(place).is_dir() else [place]
+    paths = files(place)
     if not paths:
         raise BulkError(place, "no Parquet files in it")
     for path in paths:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
@@ -35,6 +35,8 @@ _MAX_HEAD = 262_144
 """Bytes of HTTP headers that are read; a response with more is skipped."""
 _MAX_SENT = MAX_BODY + 65_536
 """Bytes of a body as it was sent, with the lengths of its chunks."""
+_PIECE = 16_384
+_LENGTH = re.compile(rb"(?im)^content-length[ \t]*:[ \t]*([0-9]{1,18})").search
 _STATUS = re.compile(rb"HTTP/[0-9](?:\.[0-9])?[ \t]+([0-9]{3})(?![0-9])", re.IGNORECASE).match
 _HEADER = re.compile(
     rb"^(content-type|location|content-encoding|transfer-encoding)[ \t]*:[ \t]*([^\r\n]*)",
@@ -50,9 +52,14 @@ def recognises(path: Path) -> bool:
     return path.name.lower().endswith(_SUFFIXES) or magic(path, 5) == b"WARC/"
 
 
+def files(place: str) -> list[str]:
+    """The WARC files at a place."""
+    return files_below(place, _SUFFIXES) if Path(place).is_dir() else [place]
+
+
 def read(place: str, problems: Problems | None) -> Iterator[pa.RecordBatch]:
     """The responses of all files at a place, as records."""
-    paths = files_below(place, _SUFFIXES) if Path(place).is_dir() else [place]
+    paths = files(place)
     if not paths:
         raise BulkError(place, "no WARC files in it")
     buffer = RecordBuffer(problems)
@@ -79,8 +86,53 @@ def _responses(path: str, problems: Problems | None) -> Iterator[RobotsRecord]:
                 record = _record(response, counts)
                 if record is not None:
                     yield record
+            _check_end(file, position)
     except (OSError, EOFError, ValueError) as error:
         damaged(path, f"after byte {position:,}", error, problems)
+
+
+def _check_end(file: BinaryIO, position: int) -> None:
+    """Raise if a file was cut after the beginning of its last response.
+
+    To the library, such a file is one that ends there.
+    """
+    file.seek(position)
+    start = file.read(_PIECE)
+    if start.startswith(b"\x1f\x8b"):
+        _check_members(file, start)
+    elif start.startswith(b"WARC/"):
+        _check_records(file, position)
+
+
+def _check_members(file: BinaryIO, data: bytes) -> None:
+    """Raise if the last member of a compressed file has no end."""
+    inflater = Inflater(GZIP, max_members=1_000_000)
+    while data and not inflater.is_over:
+        for _ in inflater.feed(data):  # what comes out is not needed, and may be much
+            pass
+        data = file.read(_PIECE)
+    if not inflater.problem and not inflater.is_complete:  # others the library has read over
+        raise EOFError("the file ends within a compressed record")
+
+
+def _check_records(file: BinaryIO, position: int) -> None:
+    """Raise if the last record of a file that is not compressed has no end."""
+    size = file.seek(0, 2)
+    while position < size:
+        file.seek(position)
+        start = file.read(_PIECE)
+        head = start.lstrip()
+        if not head:
+            return
+        position += len(start) - len(head)
+        (end, begin), length = _end_of_head(head), _LENGTH(head)
+        if end < 0 or length is None:
+            if head.startswith(b"WARC/") and end < 0 and len(head) < _PIECE // 2:
+                raise EOFError("the file ends within the header of a record")
+            return
+        position += begin + int(length[1])
+    if position > size:
+        raise EOFError("the file ends within a record")
 
 
 def _record(response: Any, problems: Problems) -> RobotsRecord | None:

@@ -193,6 +193,7 @@ def _run(urls: list[str], robots: list[str], output: str, given: dict[str, Any],
     from manners.errors import Extra
 
     with Extra("pyarrow"):
+        from manners.bulk.parts import UnwritableOutput
         from manners.bulk.running import run
         from manners.bulk.texts import UnreadableInput
 
@@ -200,7 +201,7 @@ def _run(urls: list[str], robots: list[str], output: str, given: dict[str, Any],
     try:
         with terminable():
             summary = run(urls, robots, output, on_progress=shown.show, **given)
-    except UnreadableInput as error:
+    except (UnreadableInput, UnwritableOutput) as error:
         shown.clear()
         print(f"manners: {error}", file=sys.stderr)
         return UNDECIDED
