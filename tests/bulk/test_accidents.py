@@ -67,6 +67,18 @@ def test_whatever_a_csv_file_ends_with_no_row_is_lost_or_made(last: str, end: st
     assert answers("v.jsonl") == [True, None if last.startswith('"a') else False]
 
 
+@pytest.mark.parametrize("line_break", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("before", [[], [""], ["# made by hand", "", "# id,url"]])
+def test_what_stands_before_the_names_of_columns_is_no_row(
+    before: list[str], line_break: str
+) -> None:
+    """Comments and empty lines, as some programs write them."""
+    lines = [*before, "id,url", "1,https://a.example/x", ""]
+    Path("u.csv").write_bytes(line_break.join(lines).encode())
+    run("u.csv", "v.jsonl")
+    assert answers("v.jsonl") == [False]
+
+
 # WARC.
 
 

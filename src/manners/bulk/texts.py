@@ -2,6 +2,7 @@
 
 import codecs
 import csv
+import re
 import secrets
 import sys
 from collections.abc import Iterator, Sequence
@@ -127,10 +128,15 @@ class TextStream:
 
     def first_line(self) -> str:
         """The first line that is neither empty nor a comment, as far as it is at hand."""
-        for line in self._start.decode("utf-8", "replace").splitlines():
+        return self.header()[0]
+
+    def header(self) -> tuple[str, int]:
+        """The same, and the number of lines up to it."""
+        lines = re.split(r"\r\n|\r|\n", self._start.decode("utf-8", "replace"))
+        for number, line in enumerate(lines, 1):
             if line.strip() and not line.startswith("#"):
-                return line
-        return ""
+                return line, number
+        return "", 1
 
     def first_lines(self) -> bytes:
         """The lines at the beginning, up to the size of a block; they will be read again."""
@@ -234,7 +240,8 @@ class CsvForm:
     """
 
     def __init__(self, stream: TextStream) -> None:
-        self._stream, header = stream, stream.first_line()
+        self._stream = stream
+        header, self._skipped = stream.header()
         names = _cells(header)
         if not names:
             raise BulkError(stream.name, "empty: the first line has to name the columns")
@@ -258,7 +265,7 @@ class CsvForm:
                     use_threads=False,
                     block_size=_BLOCK,
                     column_names=self.schema.names,
-                    skip_rows=1,
+                    skip_rows=self._skipped,
                 ),
                 arrow_csv.ParseOptions(
                     delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=drop
