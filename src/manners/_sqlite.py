@@ -2,12 +2,14 @@
 
 import os
 import sqlite3
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from manners.errors import StoreError
 
-VERSION = 1
+Schema = Sequence[Sequence[str]]
+"""The statements that make the tables, and for each later version those that upgrade them."""
 OTHER_APPLICATION = "a database of another application: choose another place"
 """What is wrong with a file that somebody else made."""
 
@@ -39,11 +41,12 @@ def _why_not_opened(path: Path) -> str:
     return "" if os.access(folder, os.W_OK) else f"this user may not write to {str(folder)!r}"
 
 
-def connect(place: Path | str, application: int, schema: str, wait: float) -> sqlite3.Connection:
+def connect(place: Path | str, application: int, schema: Schema, wait: float) -> sqlite3.Connection:
     """Open a file that several processes may use at once; `:memory:` is for one.
 
     `application` marks the file as ours, so that no other database is overwritten by mistake;
-    `wait` is how many seconds another process may take to write.
+    `wait` is how many seconds another process may take to write. A file with an earlier schema is
+    opened as it is: `upgrade` it before the first change.
     """
     try:
         connection = sqlite3.connect(
@@ -59,11 +62,26 @@ def connect(place: Path | str, application: int, schema: str, wait: float) -> sq
     return connection
 
 
-def _prepare(connection: sqlite3.Connection, place: str, application: int, schema: str) -> None:
+def upgrade(connection: sqlite3.Connection, schema: Schema) -> None:
+    """Bring the tables of a file up to date, in a transaction that may write."""
+    version = version_of(connection)
+    for statements in schema[version:]:
+        for statement in statements:
+            connection.execute(statement)
+    if version < len(schema):
+        connection.execute(f"PRAGMA user_version = {len(schema)}")
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """The version of the tables in a file; 0 in an empty one."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _prepare(connection: sqlite3.Connection, place: str, application: int, schema: Schema) -> None:
     try:
         with connection:  # commits, or rolls back
             connection.execute("BEGIN")  # does not wait for a writer
-            is_ours = _is_ours(connection, place, application)
+            is_ours = _is_ours(connection, place, application, schema)
         if not is_ours:
             with connection:
                 connection.execute("BEGIN IMMEDIATE")
@@ -77,24 +95,22 @@ def _prepare(connection: sqlite3.Connection, place: str, application: int, schem
         connection.execute("PRAGMA journal_mode = WAL")
 
 
-def _claim(connection: sqlite3.Connection, place: str, application: int, schema: str) -> None:
-    if _is_ours(connection, place, application):  # another process was faster
+def _claim(connection: sqlite3.Connection, place: str, application: int, schema: Schema) -> None:
+    if _is_ours(connection, place, application, schema):  # another process was faster
         return
-    for statement in schema.split(";"):
-        connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {application}")
-    connection.execute(f"PRAGMA user_version = {VERSION}")
+    connection.execute("PRAGMA user_version = 0")
+    upgrade(connection, schema)
 
 
-def _is_ours(connection: sqlite3.Connection, place: str, application: int) -> bool:
+def _is_ours(connection: sqlite3.Connection, place: str, application: int, schema: Schema) -> bool:
     """Whether the file is one of ours; False when it is empty."""
     found = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
     is_empty = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
     if is_empty and found == 0:
         return False
     if found != application:
         raise StoreError(place, OTHER_APPLICATION)
-    if version > VERSION:
+    if version_of(connection) > len(schema):
         raise StoreError(place, "made by a later version of this package; upgrade it")
     return True

@@ -36,8 +36,9 @@ _APPLICATION = 0x6D616E72
 """Marks a file as such a database: "manr"."""
 # `version` changes with each parse, so that a process notices that its policy is out of date. A
 # counter would start again when another process clears the table.
-_SCHEMA = """
-CREATE TABLE agent (name BLOB NOT NULL);
+_TABLES = (
+    "CREATE TABLE agent (name BLOB NOT NULL)",
+    """
 CREATE TABLE hosts (
     host TEXT PRIMARY KEY,
     fresh_until REAL,
@@ -47,7 +48,8 @@ CREATE TABLE hosts (
     visits INTEGER NOT NULL DEFAULT 0,
     last_visit REAL
 )
-"""
+""",
+)
 _PARSE = """
 INSERT INTO hosts (host, fresh_until, url, body, version) VALUES (?, ?, ?, ?, randomblob(16))
 ON CONFLICT (host) DO UPDATE
@@ -95,7 +97,7 @@ class RobotRules:
         self._short, self._agent = _short_name(agent), agent
         self._policies: dict[tuple[str, str], tuple[bytes, Policy]] = {}
         self._lock = threading.Lock()
-        self._database = _sqlite.connect(self._place, _APPLICATION, _SCHEMA, _WAIT)
+        self._database = _sqlite.connect(self._place, _APPLICATION, (_TABLES,), _WAIT)
         self._close = weakref.finalize(self, self._database.close)
         self.agent(agent)
 

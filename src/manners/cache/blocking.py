@@ -10,6 +10,7 @@ from manners._portal import portal
 from manners.cache.backends import CacheBackend
 from manners.cache.robots import AsyncRobotsCache, Sender, Statistics
 from manners.cache.site import ParsedEntry, Site
+from manners.cache.versions import Version
 from manners.retrieval import profiles
 from manners.retrieval.profiles import Profile
 from manners.robots import dialects
@@ -88,6 +89,15 @@ class RobotsCache:
     def forget(self, url: str) -> bool:
         """Drop the entry of a site, in the store too; False when there was none."""
         return portal.run(self._cache.forget(url))
+
+    def history(self, url: str) -> list[Version]:
+        """The versions of a site's robots.txt that were seen, oldest first.
+
+        >>> with RobotsCache(offline=True, store=":memory:") as cache:
+        ...     cache.history("https://example.com/")
+        []
+        """
+        return portal.run(self._cache.history(url))
 
     def statistics(self) -> Statistics:
         """What the cache has done so far."""

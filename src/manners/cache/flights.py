@@ -55,6 +55,11 @@ class Flights:
         self.saves.add(save)
         save.add_done_callback(self.saves.discard)
 
+    async def finish_saves(self) -> None:
+        """Wait until everything that is to be saved is saved."""
+        self.enter()
+        await asyncio.gather(*self.saves, return_exceptions=True)
+
     async def close(self) -> None:
         """Cancel the retrievals, and finish the saves."""
         self.enter()

@@ -15,6 +15,7 @@ from manners.cache.entry import Entry, next_entry
 from manners.cache.flights import Flights
 from manners.cache.freshness import fresh_for
 from manners.cache.site import ParsedEntry, Site
+from manners.cache.versions import Version, versions_of
 from manners.identity import default_user_agent
 from manners.net.messages import Get, Response, Unreachable
 from manners.retrieval import profiles
@@ -141,6 +142,19 @@ class AsyncRobotsCache:
         if self._store is not None:
             was_known = await self._store.forget(site) or was_known
         return was_known
+
+    async def history(self, url: str) -> list[Version]:
+        """The versions of a site's robots.txt that were seen, oldest first.
+
+        They are in the store, which has to be a file. Without a store, all that is known is what is
+        in memory.
+        """
+        site = origin(url)
+        if self._store is not None:
+            await self._flights.finish_saves()
+            return await self._store.history(site)
+        cached = self._memory.get(site)
+        return [] if cached is None else versions_of(cached.entry)
 
     def statistics(self) -> Statistics:
         """What the cache has done so far."""

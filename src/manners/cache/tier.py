@@ -5,9 +5,10 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from manners.cache.backends import CacheBackend
+from manners.cache.backends import CacheBackend, history
 from manners.cache.encoding import valid_entry
 from manners.cache.entry import Entry
+from manners.cache.versions import Version
 
 _T = TypeVar("_T")
 
@@ -48,6 +49,10 @@ class Tier:
     async def forget(self, origin: str) -> bool:
         """Drop the entry of an origin, if the backend can; False when there was none."""
         return bool(await self._call(self._backend.forget, origin))
+
+    async def history(self, origin: str) -> list[Version]:
+        """The versions of an origin's robots.txt, however long that takes; failures are raised."""
+        return await history(self._backend, origin)
 
     async def close(self) -> None:
         """Close the backend, even one that is down."""

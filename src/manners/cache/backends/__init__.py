@@ -5,11 +5,12 @@ it. It is chosen by the scheme of its URL; a path is an SQLite file.
 """
 
 from collections.abc import AsyncIterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from manners import _family
 from manners._secrets import LIBPQ, is_libpq
 from manners.cache.entry import Entry
+from manners.cache.versions import Version
 from manners.errors import StoreError
 
 _FILE = "sqlite"
@@ -37,6 +38,36 @@ class CacheBackend(Protocol):
 
     async def close(self) -> None:
         """Close files and connections."""
+
+
+@runtime_checkable
+class VersionBackend(Protocol):
+    """A backend that keeps what each site said, and when.
+
+    - A save adds a version only if the site says something else than before; otherwise it moves on
+      when the latest version was last confirmed.
+    - Versions are limited in number, not in the age of the first.
+    """
+
+    async def history(self, origin: str) -> list[Version]:
+        """The versions of an origin's robots.txt, oldest first; empty when none is known."""
+
+
+async def history(backend: CacheBackend, origin: str) -> list[Version]:
+    """The versions of an origin's robots.txt in a backend, oldest first.
+
+    >>> import asyncio
+    >>> asyncio.run(history(open_backend(":memory:"), "https://example.com"))
+    []
+    """
+    if isinstance(backend, VersionBackend):
+        return await backend.history(origin)
+    place = str(getattr(backend, "place", type(backend).__name__))
+    raise StoreError(
+        place,
+        "this cache keeps no history of robots.txt, only the latest: use a cache in a file, or an"
+        " evidence store",
+    )
 
 
 def open_backend(where: str, timeout: float = 30.0) -> CacheBackend:

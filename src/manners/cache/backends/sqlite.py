@@ -4,12 +4,15 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from manners import _sqlite
+from manners.cache import version_tables
 from manners.cache.encoding import metadata, read_entry
 from manners.cache.entry import Entry
+from manners.cache.versions import Version, versions_of
 from manners.errors import StoreError
 
 SCHEMES = ("sqlite",)
@@ -17,7 +20,7 @@ _T = TypeVar("_T")
 
 _APPLICATION = 0x6D616E63
 """Marks a file as a cache: "manc"."""
-_SCHEMA = """
+_ENTRIES = """
 CREATE TABLE entries (
     origin TEXT PRIMARY KEY,
     at REAL NOT NULL,
@@ -25,6 +28,7 @@ CREATE TABLE entries (
     metadata TEXT NOT NULL
 )
 """
+_SCHEMA = ((_ENTRIES,), version_tables.SCHEMA)
 _SAVE = """
 INSERT INTO entries (origin, at, body, metadata) VALUES (?, ?, ?, ?)
 ON CONFLICT (origin) DO UPDATE
@@ -37,7 +41,7 @@ _WAIT = 0.2
 _MAX_AGE = 31 * 86_400.0
 """Seconds: no profile uses an older copy."""
 _SAVES = 1000
-"""Saves after which entries that are too old are dropped."""
+"""Saves after which entries and versions that are too old are dropped."""
 
 
 def open_backend(where: str, timeout: float = _WAIT) -> "SqliteCache":  # noqa: ARG001 (for servers)
@@ -46,7 +50,7 @@ def open_backend(where: str, timeout: float = _WAIT) -> "SqliteCache":  # noqa: 
 
 
 class SqliteCache:
-    """Entries in a file.
+    """Entries in a file, and the versions of each site's robots.txt.
 
     The file is opened when first needed, in a thread of its own, and again after a failure: it may
     have been replaced.
@@ -63,12 +67,20 @@ class SqliteCache:
         return await self._run(self._load, origin)
 
     async def save(self, entry: Entry) -> None:
-        """Save an entry, unless a newer one is there."""
+        """Save an entry, unless a newer one is there; what it says becomes history."""
         await self._run(self._save, entry)
 
     async def forget(self, origin: str) -> bool:
-        """Drop the entry of an origin; False when there was none."""
+        """Drop the entry of an origin, but not its history; False when there was none."""
         return await self._run(self._forget, origin)
+
+    async def history(self, origin: str) -> list[Version]:
+        """The versions of an origin's robots.txt, oldest first.
+
+        Of each site, 1,000 versions of 64 MB in all are kept, and for two years after they were
+        last confirmed.
+        """
+        return await self._run(self._history, origin)
 
     async def entries(self) -> AsyncIterator[Entry]:
         """All entries, sorted by origin."""
@@ -112,11 +124,34 @@ class SqliteCache:
         return None if row is None else self._entry(*row)
 
     def _save(self, entry: Entry) -> None:
+        connection = self._open()
         row = (entry.origin, entry.outcome.at, entry.body, metadata(entry))
-        self._open().execute(_SAVE, row)
-        self._saves += 1
-        if self._saves % _SAVES == 0:
-            self._open().execute("DELETE FROM entries WHERE at < ?", (entry.outcome.at - _MAX_AGE,))
+        with connection:  # commits, or rolls back
+            connection.execute("BEGIN IMMEDIATE")
+            _sqlite.upgrade(connection, _SCHEMA)
+            before = None
+            if not version_tables.has_versions(connection, entry.origin):
+                with suppress(StoreError):  # what cannot be read says nothing about the past
+                    before = self._load(entry.origin)
+            if connection.execute(_SAVE, row).rowcount > 0:
+                version_tables.add(connection, before, entry)
+            self._saves += 1
+            if self._saves % _SAVES == 0:
+                self._drop_old(connection, entry.outcome.at)
+
+    @staticmethod
+    def _drop_old(connection: sqlite3.Connection, now: float) -> None:
+        connection.execute("DELETE FROM entries WHERE at < ?", (now - _MAX_AGE,))
+        version_tables.drop_old(connection, now)
+
+    def _history(self, origin: str) -> list[Version]:
+        connection = self._open()
+        if _sqlite.version_of(connection) > 1:
+            versions = version_tables.read(connection, str(self.path), origin)
+            if versions:
+                return versions
+        entry = self._load(origin)  # saved before there were versions
+        return [] if entry is None else versions_of(entry)
 
     def _forget(self, origin: str) -> bool:
         return self._open().execute("DELETE FROM entries WHERE origin = ?", (origin,)).rowcount > 0
