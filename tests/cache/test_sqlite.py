@@ -217,6 +217,14 @@ def check_after_a_crash(path: Path, acknowledged: dict[str, float]) -> None:
         assert found[site].outcome.at >= at
     assert query(path, "PRAGMA integrity_check") == [("ok",)]
 
+    async def look_back(backend: SqliteCache) -> None:
+        for site, each in found.items():
+            versions = await backend.history(site)
+            assert versions[-1].body == each.body
+            assert versions[-1].last == each.outcome.at
+
+    run(look_back, path)
+
     async def go_on(backend: SqliteCache) -> None:
         await backend.save(entry("https://after.example", time.time()))
         assert valid_entry(await backend.load("https://after.example"))
@@ -567,6 +575,147 @@ def test_what_nobody_can_use_any_more_is_dropped(
     run(test, path)
     assert "https://old.example" not in all_of(path)
     assert "https://copy.example" in all_of(path)
+
+
+def test_history_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A site that changes all the time leaves its latest versions, by number and by size."""
+    monkeypatch.setattr("manners.cache.version_tables.MAX_VERSIONS", 3)
+    monkeypatch.setattr("manners.cache.version_tables.MAX_BYTES", 100)
+    path = tmp_path / "cache.db"
+
+    async def test(backend: SqliteCache) -> None:
+        for number in range(9):
+            await backend.save(entry("https://many.example", START + number, b"%d" % number))
+            await backend.save(entry("https://large.example", START + number, b"%d" % number * 60))
+        many = await backend.history("https://many.example")
+        assert [each.body for each in many] == [b"6", b"7", b"8"]
+        assert [each.body for each in await backend.history("https://large.example")] == [b"8" * 60]
+
+    run(test, path)
+    assert query(path, "SELECT count(*) FROM bodies") == [(4,)]
+
+
+def test_history_that_nobody_confirms_any_more_is_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two years after the last confirmation a version goes, and its file if no other has it."""
+    monkeypatch.setattr("manners.cache.backends.sqlite._SAVES", 10)
+    path, day = tmp_path / "cache.db", 86_400.0
+
+    async def test(backend: SqliteCache) -> None:
+        for site, age in (("https://old.example", 740), ("https://kept.example", 700)):
+            await backend.save(entry(site, START - age * day, b"shared"))
+        await backend.save(entry("https://old.example", START - 735 * day, b"own"))
+        for number in range(7):
+            await backend.save(entry(f"https://{number}.example", START))
+        assert await backend.history("https://old.example") == []
+        assert [each.body for each in await backend.history("https://kept.example")] == [b"shared"]
+
+    run(test, path)
+    assert query(path, "SELECT count(*) FROM bodies") == [(2,)]
+
+
+def test_a_file_is_kept_once(tmp_path: Path) -> None:
+    """Sites with the same file, and a file that comes back, take its room once."""
+    path = tmp_path / "cache.db"
+
+    async def test(backend: SqliteCache) -> None:
+        for number in range(10):
+            for place, body in enumerate((b"a" * 1000, b"b" * 1000, b"a" * 1000)):
+                await backend.save(entry(f"https://{number}.example", START + place, body))
+
+    run(test, path)
+    assert query(path, "SELECT count(*) FROM versions") == [(30,)]
+    assert query(path, "SELECT count(*), max(length(body)) < 100 FROM bodies") == [(2, 1)]
+
+
+def of_the_first_schema(path: Path) -> None:
+    """A file as it was made before there were versions."""
+    filled(path)
+    for statement in (
+        "DROP TABLE versions",
+        "DROP TABLE bodies",
+        "PRAGMA user_version = 1",
+    ):
+        query(path, statement)
+
+
+def test_a_file_of_the_first_schema_has_the_history_of_its_entries(tmp_path: Path) -> None:
+    """It is read as it is; the first save upgrades it, and what the entry said stays known."""
+    path = tmp_path / "cache.db"
+    of_the_first_schema(path)
+    site, before = "https://0.example", made("https://0.example", START)
+
+    async def look(backend: SqliteCache) -> None:
+        assert [each.body for each in await backend.history(site)] == [before.body]
+        assert await backend.history("https://unknown.example") == []
+
+    async def change(backend: SqliteCache) -> None:
+        await backend.save(entry(site, START + 60, b"new"))
+        found = [(each.first, each.last, each.body) for each in await backend.history(site)]
+        assert found == [(START, START, before.body), (START + 60, START + 60, b"new")]
+        assert len(await backend.history("https://1.example")) == 1
+
+    run(look, path)
+    assert query(path, "PRAGMA user_version") == [(1,)]
+    run(change, path)
+    assert query(path, "PRAGMA user_version") == [(2,)]
+    assert len(all_of(path)) == 5
+
+
+def test_several_processes_upgrade_a_file_once(tmp_path: Path) -> None:
+    """Whoever comes second finds it upgraded."""
+    path = tmp_path / "cache.db"
+
+    async def test() -> None:
+        backends = [SqliteCache(path) for _ in range(8)]
+        await asyncio.gather(*(each.load("https://0.example") for each in backends))
+        await asyncio.gather(
+            *(
+                each.save(entry(f"https://{n}.example", START + 9))
+                for n, each in enumerate(backends)
+            )
+        )
+        for number, each in enumerate(backends):
+            assert len(await each.history(f"https://{number}.example")) == (2 if number < 5 else 1)
+            await each.close()
+
+    of_the_first_schema(path)
+    asyncio.run(asyncio.wait_for(test(), STANDSTILL))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE versions SET metadata = '{'",
+        "UPDATE versions SET metadata = 7",
+        "UPDATE versions SET first = first + 1",
+        "UPDATE versions SET last = 'x'",
+        "UPDATE versions SET last = 9e99",
+        "UPDATE versions SET origin = 'https://1.example' WHERE origin = 'https://0.example'",
+        "UPDATE versions SET size = 1",
+        "UPDATE versions SET size = 'x'",
+        "UPDATE bodies SET body = x'00'",
+        "UPDATE bodies SET body = 7",
+        "DELETE FROM bodies",
+    ],
+)
+def test_history_that_was_damaged_is_not_believed(tmp_path: Path, change: str) -> None:
+    """A version that is not as it was written is an error; the entry is still read."""
+    path = tmp_path / "cache.db"
+
+    async def fill(backend: SqliteCache) -> None:
+        await backend.save(entry("https://0.example", body=b"some file"))
+
+    async def look(backend: SqliteCache) -> None:
+        site = "https://1.example" if "1.example" in change else "https://0.example"
+        with pytest.raises(StoreError, match="has a version that cannot be read"):
+            await backend.history(site)
+        assert valid_entry(await backend.load("https://0.example"))
+
+    run(fill, path)
+    query(path, change)
+    run(look, path)
 
 
 def test_a_cache_of_one_process_needs_no_file() -> None:

@@ -15,12 +15,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from manners.cache.backends import CacheBackend, open_backend
+from manners.cache.backends import CacheBackend, VersionBackend, history, open_backend
 from manners.cache.backends.valkey import ValkeyCache
 from manners.cache.encoding import valid_entry
 from manners.cache.entry import Entry
 from manners.cache.robots import AsyncRobotsCache
 from manners.cache.tier import MAX_CONCURRENT
+from manners.cache.versions import Version
+from manners.errors import StoreError
 from manners.testing import Clock
 from tests.cache.steps import DAY, FILE, START
 from tests.cache.test_robots_cache import CLOSED, OPEN, Script
@@ -389,6 +391,81 @@ def test_a_question_that_is_given_up_confuses_nobody(places: Places) -> None:
             assert loaded is not None
             assert loaded.body == site.encode()
             await asyncio.gather(given_up, return_exceptions=True)
+
+    run(places(), test)
+
+
+Told = tuple[float, float, bytes | None]
+
+
+async def told(backend: CacheBackend, origin: str = ORIGINS[0]) -> list[Told] | None:
+    """The history of an origin: from when, until when, and the file; None if none is kept."""
+    if isinstance(backend, VersionBackend):
+        versions = await history(backend, origin)
+        assert all(version.origin == origin for version in versions)
+        return [(version.first, version.last, version.body) for version in versions]
+    with pytest.raises(StoreError, match="keeps no history of robots"):
+        await history(backend, origin)
+    return None
+
+
+def test_history_has_one_version_for_each_change(places: Places) -> None:
+    """What is said again is confirmed; what is new, or comes back, begins a version."""
+    bodies = [b"a", b"a", b"b", None, None, b"b", b""]
+
+    async def test(backend: CacheBackend, other: CacheBackend) -> None:
+        assert await told(backend) in ([], None)
+        for number, body in enumerate(bodies):
+            await (backend, other)[number % 2].save(entry(at=START + number, body=body))
+        expected: list[Told] = [
+            (START, START + 1, b"a"),
+            (START + 2, START + 2, b"b"),
+            (START + 3, START + 4, None),
+            (START + 5, START + 5, b"b"),
+            (START + 6, START + 6, b""),
+        ]
+        assert await told(backend) in (expected, None)
+        assert await told(other) == await told(backend)
+        assert await told(other, ORIGINS[1]) in ([], None)
+
+    run(places(), test, 2)
+
+
+def test_history_stays_when_an_entry_is_forgotten(places: Places) -> None:
+    """Forgetting makes a site be asked again; what it said is still known."""
+
+    async def test(backend: CacheBackend) -> None:
+        await backend.save(entry(body=b"a"))
+        await backend.forget(ORIGINS[0])
+        await backend.save(entry(at=START - 5, body=b"older"))
+        await backend.save(entry(at=START + 5, body=b"a"))
+        assert await told(backend) in ([(START, START + 5, b"a")], None)
+
+    run(places(), test)
+
+
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(ENTRIES, min_size=1, max_size=6))
+def test_history_is_read_as_it_was_saved(places: Places, saved: list[Entry]) -> None:
+    """Whatever was saved, versions follow each other in time, and differ from the one before."""
+
+    async def test(backend: CacheBackend) -> None:
+        if not isinstance(backend, VersionBackend):
+            return
+        for each in saved:
+            await backend.save(each)
+        for origin in {each.origin for each in saved}:
+            versions: list[Version] = await history(backend, origin)
+            assert versions
+            assert all(
+                one.first <= one.last <= two.first for one, two in itertools.pairwise(versions)
+            )
+            assert all(one.content != two.content for one, two in itertools.pairwise(versions))
+            latest = await backend.load(origin)
+            assert latest is not None
+            assert versions[-1].last == latest.outcome.at
+            if latest.outcome.is_plain:
+                assert versions[-1].body == latest.body
 
     run(places(), test)
 

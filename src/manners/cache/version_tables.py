@@ -8,13 +8,11 @@ from hashlib import sha256
 
 from manners.cache.encoding import metadata, read_entry
 from manners.cache.entry import Entry
-from manners.cache.versions import Version, versions_of
+from manners.cache.versions import MAX_BYTES, MAX_VERSIONS, Version, versions_of
 from manners.errors import StoreError
 
-MAX_VERSIONS = 1_000
-"""Versions that are kept of one site; the oldest are dropped."""
-MAX_BYTES = 64 * 1024 * 1024
-"""Bytes of all versions of one site; the oldest are dropped."""
+MAX_BODY = 2 * MAX_BYTES
+"""Bytes of a file; no profile reads so many."""
 KEPT_FOR = 2 * 366 * 86_400.0
 """Seconds after which a version that nobody confirmed any more is dropped."""
 
@@ -141,8 +139,8 @@ def _version(  # noqa: PLR0913, PLR0917 (the columns of a row)
     packed: bytes | None,
 ) -> Version:
     body = None
-    with suppress(zlib.error, TypeError, ValueError):
-        if packed is not None:
+    with suppress(zlib.error, TypeError, ValueError, StoreError):
+        if packed is not None and 0 <= size <= MAX_BODY:
             body = zlib.decompressobj().decompress(packed, size + 1)
         entry = read_entry(place, text, body)
         times = (first, last, fresh_until)

@@ -14,6 +14,11 @@ from typing import Any, NamedTuple
 from manners.cache.entry import Entry
 from manners.retrieval.outcome import Availability, Outcome
 
+MAX_VERSIONS = 1_000
+"""Versions that are kept of one site; the oldest are dropped."""
+MAX_BYTES = 64 * 1024 * 1024
+"""Bytes of all versions of one site; the oldest are dropped."""
+
 
 class Version(NamedTuple):
     """What a site's robots.txt was for a time.

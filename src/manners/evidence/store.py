@@ -16,9 +16,11 @@ except ModuleNotFoundError as error:
         raise
     raise MissingExtra("sqlalchemy", "crawl") from None
 
+from manners.cache.versions import Version
 from manners.evidence import anchors, pruning
 from manners.evidence.anchoring import Anchor
 from manners.evidence.chain import AnchorHead, ChainProblem, Head, hash_of
+from manners.evidence.history import site_history
 from manners.evidence.merging import anchored_records, merged_records
 from manners.evidence.numbering import SHARED, strand_of
 from manners.evidence.queries import (
@@ -40,6 +42,7 @@ from manners.evidence.record import Draft, EvidenceView, Record, Snapshot, Stran
 from manners.evidence.tables import evidence
 from manners.evidence.verifying import verify_store
 from manners.store.database import AGAIN, PATIENCE, TIMEOUT, Job, Store
+from manners.urls import origin
 
 __all__ = ["EVERYTHING", "EvidenceStore", "Filter"]
 
@@ -398,6 +401,15 @@ class EvidenceStore(Store):
         """The robots.txt with a SHA-256, as it was received."""
         with self.reading() as connection:
             return snapshot_body(connection, sha256)
+
+    def history(self, url: str) -> list[Version]:
+        """The versions of a site's robots.txt that decisions rest on, oldest first.
+
+        Of each it is known from when to when it was retrieved, and until when it decided. They are
+        the latest 1,000, with files of up to 64 MB in all.
+        """
+        with self.reading() as connection:
+            return site_history(connection, self.place, origin(url))
 
     def verify(self, noted: Head | AnchorHead | None = None) -> Generator[ChainProblem, None, None]:
         """The problems of the store, record by record; none if all is as it was written.
