@@ -8,7 +8,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
-from itertools import pairwise
+from itertools import chain, pairwise
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from manners.cache.entry import Entry
@@ -141,6 +142,26 @@ def versions_around(versions: Sequence[Version], moment: float) -> VersionsAroun
     before = [version for version in versions if version.first <= moment]
     after = [version for version in versions if version.first > moment]
     return VersionsAround(before[-1] if before else None, after[0] if after else None)
+
+
+def merged(*histories: Sequence[Version]) -> list[Version]:
+    """The versions of a site by several sources as one history, oldest first.
+
+    >>> gone = Outcome(Availability.UNAVAILABLE, "404")
+    >>> one = Version("https://example.com", 1000.0, 2000.0, 2000.0, gone, None)
+    >>> [version.last for version in merged([one], [one._replace(first=1500.0, last=3000.0)])]
+    [3000.0]
+    """
+    found: list[Version] = []
+    for version in sorted(chain(*histories), key=attrgetter("first")):
+        if not found or found[-1].content != version.content:
+            found.append(version)
+            continue
+        earlier = found[-1]
+        last = max(earlier.last, version.last)
+        until = max(earlier.fresh_until, version.fresh_until)
+        found[-1] = earlier._replace(last=last, fresh_until=until)
+    return found
 
 
 def entry_at(versions: Sequence[Version], moment: float) -> Entry | None:

@@ -132,11 +132,11 @@ class Options(NamedTuple):
         """The same options, and some that were given in another way; None was not given."""
         return self._replace(values=self.values | values)
 
-    def refuse_retrieval(self) -> None:
-        """Raise for an option about retrieving, if --robots was given."""
+    def refuse_retrieval(self, option: str, *used: str) -> None:
+        """Raise for an option about retrieving that an option makes no use of."""
         for name in self.values:
-            if name in RETRIEVAL and name != "dialect":
-                raise Unusable(f"nothing is retrieved with --robots: leave out {flag_of(name)}")
+            if name in RETRIEVAL and name not in used:
+                raise Unusable(f"nothing is retrieved with {option}: leave out {flag_of(name)}")
 
     def has_settings(self) -> bool:
         """Whether there is more to load than a dialect: an option, a file or a variable."""

@@ -49,7 +49,7 @@ def command(
     is disallowed.
     """
     if robots is not None:
-        options.refuse_retrieval()
+        options.refuse_retrieval("--robots", "dialect")
         if not options.has_settings():  # then msgspec is not needed either
             dialect = options.values.get("dialect", DEFAULT)
             return _by_file(url, robots, dialect, agent or ["*"], json)

@@ -11,7 +11,8 @@ from manners._text import count, cut, duration, printable
 from manners.cli import UNDECIDED, inputs, render, saving
 from manners.cli.options import RETRIEVAL, JsonOption, Options, UrlArgument, takes
 from manners.robots.lines import read_lines
-from manners.settings.fields import STORED
+from manners.settings.fields import STORED, WHAT
+from manners.urls import origin
 
 if TYPE_CHECKING:
     from manners.cache.site import Site
@@ -23,9 +24,17 @@ _SHOWN = 10
 _EXIT = {"available": 0, "unavailable": 1, "unreachable": UNDECIDED}
 
 
-@takes(*RETRIEVAL, "log_level", "log_format")
+@takes(*RETRIEVAL, "store", "log_level", "log_format")
 def command(
     url: UrlArgument,
+    history: Annotated[
+        bool,
+        typer.Option(
+            "--history",
+            help="List what it was, from when to when, by the cache and the store; no request.",
+            rich_help_panel=WHAT,
+        ),
+    ] = False,
     save: Annotated[
         str | None,
         typer.Option(
@@ -41,8 +50,15 @@ def command(
 ) -> int:
     """Retrieve a site's robots.txt, and show how that went and what is in it.
 
-    Exit code 0 if there is one, 1 if there is none, 3 if the site is unreachable.
+    Exit code 0 if there is one, 1 if there is none, 3 if the site is unreachable. With --history, 1
+    if nothing is known of the site.
     """
+    if history:
+        if save is not None:
+            raise inputs.Unusable("--history lists versions: leave out --save")
+        return _list_versions(url, options, json)
+    if "store" in options.values:
+        raise inputs.Unusable("--store is for --history: add that, or leave it out")
     if save == "-" and json:
         raise inputs.Unusable("--json and --save - both write to standard output: leave out one")
     settings = options.load()
@@ -64,6 +80,39 @@ def command(
     if advice:
         inputs.warn(f"{printable(site.outcome.url)}: {advice}")
     return _EXIT[site.outcome.availability]
+
+
+def _list_versions(url: str, options: Options, json: bool) -> int:
+    """Print the versions of a site's robots.txt that are known."""
+    from manners.cli import history, linting
+
+    options.refuse_retrieval("--history", "cache")
+    site = origin(url)
+    try:
+        with history.open_histories(options.load()) as histories:
+            versions = histories.of(site)
+    except linting.UnreadFile as error:
+        linting.complain(error)
+        return UNDECIDED
+    if not versions:
+        inputs.warn(history.explain_nothing(site))
+        return 1
+    if json:
+        for version in versions:
+            print(render.as_json(version.to_dict()))
+        return 0
+    rows = [
+        (
+            history.utc(version.first),
+            history.utc(version.last),
+            str(version.outcome),
+            "-" if version.body is None else f"{len(version.body):,}",
+            version.sha256[:12] or "-",
+        )
+        for version in versions
+    ]
+    print(render.table(("FIRST SEEN", "LAST SEEN", "RESULT", "BYTES", "SHA-256"), rows))
+    return 0
 
 
 def _save(site: "Site", place: str) -> None:
