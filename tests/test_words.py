@@ -68,10 +68,12 @@ def test_a_class_name_has_one_meaning() -> None:
 MAX_MODULE, MAX_FUNCTION, MAX_STATE = 450, 45, 12
 LARGE = {
     "cli/commands/bulk.py:command": "its parameters are the options",
+    "cli/commands/check.py:command": "its parameters are the options",
     "cli/commands/crawl.py:start": "its parameters are the options",
     "cli/commands/explain.py:command": "its parameters are the options",
     "cli/commands/get.py:command": "its parameters are the options",
     "cli/commands/report.py:command": "its parameters are the options",
+    "cli/commands/robots.py:command": "its parameters are the options",
     "client/async_client.py:__init__": "its parameters are the client's",
     "compat/ray.py:crawl": "its parameters and an example",
     "crawler/crawl.py:crawl": "its parameters and an example",

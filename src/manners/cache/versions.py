@@ -51,10 +51,10 @@ class Version(NamedTuple):
     @property
     def content(self) -> bytes:
         """A digest of what the site said: two versions in a row differ in it."""
-        outcome, said = self.outcome, [self.outcome.availability.value]
+        parts = [self.outcome.availability.value]
         if self.body is not None:
-            said += [self.charset, str(outcome.complete), self.sha256]
-        return sha256(json.dumps(said).encode()).digest()
+            parts += [self.charset, str(self.outcome.complete), self.sha256]
+        return sha256(json.dumps(parts).encode()).digest()
 
     def holds_at(self, moment: float) -> bool:
         """Whether this is what is known of a moment, if no later version begins before it."""

@@ -100,6 +100,40 @@ class RobotsProblem(NamedTuple):
     problems: list[str]
 
 
+class PathChange(NamedTuple):
+    """A path whose verdict changed, on one of the sites, and the lines that decide."""
+
+    url: str
+    before: str
+    """The line that decided before the change; empty where no rule matched."""
+    after: str
+
+
+class RobotsChange(NamedTuple):
+    """A robots.txt that changed during the crawl, and what that did to the crawl's agent."""
+
+    url: str
+    sites: int
+    """How many sites had the same change."""
+    last_before: str
+    """When a site was last seen to have the earlier file, in ISO 8601."""
+    first_after: str
+    """When a site was first seen to have the later one."""
+    before: str
+    """The SHA-256 of the earlier file; empty where there was none."""
+    after: str
+    agent: str
+    is_equal: bool | None
+    """Whether all verdicts stayed the same; None if that is not decided."""
+    closed: list[PathChange]
+    """Examples of what was allowed and is disallowed, the shortest first."""
+    opened: list[PathChange]
+    is_exact: bool
+    """Whether the examples are the shortest, and where there is none, nothing changed."""
+    problem: str
+    """Why the files could not be compared; empty if they were."""
+
+
 class BlockedURL(NamedTuple):
     """A URL that was not fetched, and the rule that blocked it."""
 
@@ -202,6 +236,8 @@ class Report(NamedTuple):
     decisions: Listing[Decision]
     robots: Listing[RobotsFile]
     problems: Listing[RobotsProblem]
+    changes: Listing[RobotsChange]
+    """The robots.txt files that changed during the crawl."""
     blocked: list[BlockedReason]
     traps: list[BlockedReason]
     broken: Listing[BrokenPage]

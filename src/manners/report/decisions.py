@@ -1,8 +1,11 @@
 """Decisions counted: which rule, and which robots.txt, decided about how many URLs. Quiet."""
 
+from bisect import insort
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby, pairwise
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -10,6 +13,11 @@ LineCounts = dict[int, tuple[int, int]]
 """By line: how many URLs it allowed, and how many it blocked."""
 FileKey = tuple[str | None, str]
 """The SHA-256 of a robots.txt, and the dialect it was read in."""
+
+_MAX_SITES = 100_000
+"""Sites that are looked at for changes: those that are decided about first."""
+_MAX_SIGHTINGS = 40
+"""Sightings of one site that are kept."""
 
 
 class RecordedOutcome(msgspec.Struct):
@@ -20,6 +28,7 @@ class RecordedOutcome(msgspec.Struct):
     note: str = ""
     charset: str = ""
     copy: bool = False
+    at: str = ""
 
 
 class RecordedDecision(msgspec.Struct):
@@ -64,6 +73,73 @@ class DecisionGroup:
 _Groups = dict[tuple[object, ...], DecisionGroup]
 
 
+class FileContent(NamedTuple):
+    """What a site said."""
+
+    snapshot: str | None
+    """The SHA-256 of its file; None where there was none."""
+    charset: str = ""
+
+
+class FileReading(NamedTuple):
+    """How a file was read, and for whom."""
+
+    agent: str
+    dialect: str
+    profile: str
+
+
+class FileSighting(NamedTuple):
+    """What a site said at a time."""
+
+    at: str
+    """In ISO 8601, UTC: as text they are in the order of time."""
+    content: FileContent
+    reading: FileReading
+
+
+class SiteVersions:
+    """What each site said during a crawl, as far as its decisions tell.
+
+    A site that could not be reached said nothing.
+    """
+
+    def __init__(self) -> None:
+        self._sites: dict[str, list[FileSighting]] = {}
+
+    def add(self, decision: RecordedDecision, outcome: RecordedOutcome) -> None:
+        """Take note of what a decision rests on."""
+        match outcome.availability:
+            case "available" if decision.snapshot is not None:
+                content = FileContent(decision.snapshot, outcome.charset)
+            case "unavailable":
+                content = FileContent(None)
+            case _:
+                return
+        reading = FileReading(decision.agent, decision.dialect, decision.profile)
+        sighting = FileSighting(outcome.at, content, reading)
+        known = self._sites.get(outcome.url)
+        if known is None:
+            if len(self._sites) < _MAX_SITES:
+                self._sites[outcome.url] = [sighting]
+        elif sighting not in known:
+            insort(known, sighting, key=attrgetter("at"))
+            if len(known) > _MAX_SIGHTINGS:
+                runs = _runs(known)
+                ends = [end for run in runs for end in dict.fromkeys((run[0], run[-1]))]
+                known[:] = ends[-_MAX_SIGHTINGS:]
+
+    def changes(self) -> Iterator[tuple[str, FileSighting, FileSighting]]:
+        """Each change: the robots.txt, the last sighting before, and the first one after."""
+        for url, known in self._sites.items():
+            for before, after in pairwise(_runs(known)):
+                yield url, before[-1], after[0]
+
+
+def _runs(sightings: Iterable[FileSighting]) -> list[list[FileSighting]]:
+    return [list(run) for _, run in groupby(sightings, key=attrgetter("content"))]
+
+
 class DecisionCounts:
     """Counts the decisions of a crawl.
 
@@ -83,6 +159,7 @@ class DecisionCounts:
         self.number = 0
         self.missing = 0
         """Decisions whose record was pruned or is unreadable."""
+        self.versions = SiteVersions()
         self._decode = msgspec.json.Decoder(RecordedDecision).decode
 
     def add(self, record: int, metadata: str | None) -> None:
@@ -104,6 +181,7 @@ class DecisionCounts:
         if outcome is not None:
             retrieval = (outcome.availability, outcome.note, outcome.charset)
             _add(self._files, (*file, decision.profile, *retrieval), decision, record)
+            self.versions.add(decision, outcome)
 
     def rules(self) -> list[DecisionGroup]:
         """By rule, or by the reason where no rule decided; the most frequent first."""

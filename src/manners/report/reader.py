@@ -22,6 +22,7 @@ from manners.crawler.frontier.summary import CrawlSummary
 from manners.crawler.status import Status, status_of
 from manners.evidence.queries import last_content, snapshot_body, store_head
 from manners.identity import Identity, identity
+from manners.report.changes import robots_changes
 from manners.report.data import BudgetUse, Decision, Listing, Proof, Report
 from manners.report.decisions import DecisionCounts, DecisionGroup
 from manners.report.delays import MinimumDelays
@@ -92,6 +93,9 @@ def _read(
         decisions=Listing(len(rules), [_decision(rule, files, display) for rule in rules[:rows]]),
         robots=Listing(len(groups), robots),
         problems=Listing(files.problem_count, files.problems),
+        changes=robots_changes(
+            counts.versions.changes(), partial(snapshot_body, connection), display
+        ),
         blocked=[reason for reason in blocked if not reason.reason.startswith(_TRAP)],
         traps=[reason for reason in blocked if reason.reason.startswith(_TRAP)],
         broken=lists.broken(),

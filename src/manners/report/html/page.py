@@ -55,15 +55,16 @@ def _style_sheet() -> str:
 
 
 def _body(report: Report) -> Element:
-    members = sections.ordered()
+    members = [(section, section.content(report)) for section in sections.ordered()]
+    shown = [(section, content) for section, content in members if content is not None]
     links = [
-        element("li", element("a", section.title, href=f"#{section.name}")) for section in members
+        element("li", element("a", section.title, href=f"#{section.name}")) for section, _ in shown
     ]
     return element(
         "body",
         page_header(report),
         element("nav", element("ul", links), aria_label="Sections of the report"),
-        element("main", [_section(section, section.content(report)) for section in members]),
+        element("main", [_section(section, content) for section, content in shown]),
         element(
             "footer",
             f"Created by manners {report.version} on {words.moment(report.created)} from ",

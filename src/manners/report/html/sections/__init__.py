@@ -1,7 +1,7 @@
 """The sections of the report, one file each.
 
-A section is a module with `ORDER`, which says where it stands, `TITLE`, and `content(report)`. Its
-file name is its anchor in the page.
+A section is a module with `ORDER`, which says where it stands, `TITLE`, and `content(report)`; with
+None it is left out. Its file name is its anchor in the page.
 """
 
 from collections.abc import Callable
