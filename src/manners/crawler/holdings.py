@@ -81,8 +81,9 @@ class Holdings:
         """Hosts that somebody asked before, and when they may be asked again."""
         self._resting: dict[str, float] = {}
         """Hosts that have nothing to do, and since when."""
-        self._returning: set[str] = set()
-        """Hosts that are being handed back."""
+        self._ready: set[str] = set()
+        """Hosts that may be asked: they are owned, their pace is known, and none is being handed
+        back."""
         self._unstored: Counter[str] = Counter()
         """Pages of each host that were fetched and are not stored: in the store they are queued."""
         self.take_at = 0.0
@@ -110,7 +111,7 @@ class Holdings:
 
     def found(self, host: str) -> None:
         """A host that is owned has something to do."""
-        if host not in self._returning:
+        if host in self._ready:
             self._resting.pop(host, None)
             self.scheduler.found(host)
 
@@ -134,16 +135,22 @@ class Holdings:
             if not self._is_alone:  # others may hand some back at any time
                 soon, late = self._clock() + _SOON, self._clock() + _POLL
                 self.take_at = min(max(self.take_at, soon), late)
-            unknown = [host for host in taken if host.delay is None and host.epoch > 1]
-            recorded = await self._recorded_delays(unknown) if unknown else {}
+            await self._own(taken)
             for host in taken:
-                at = max(host.not_before, now + recorded.get(host.name, -math.inf))
-                if at > now:
-                    self._resume_times[host.name] = at
-                self._returning.discard(host.name)
                 self.found(host.name)
         finally:
             self.is_taking = False
+
+    async def _own(self, taken: Sequence[OwnedHost]) -> None:
+        """Let hosts be asked that were taken, each not before its time."""
+        unknown = [host for host in taken if host.delay is None and host.epoch > 1]
+        recorded = await self._recorded_delays(unknown) if unknown else {}
+        now = self._clock()
+        for host in taken:
+            at = max(host.not_before, now + recorded.get(host.name, -math.inf))
+            if at > now:
+                self._resume_times[host.name] = at
+            self._ready.add(host.name)
 
     async def _recorded_delays(self, hosts: Sequence[OwnedHost]) -> dict[str, float]:
         """The delays of hosts that were asked by a worker that did not come to write that down."""
@@ -162,23 +169,22 @@ class Holdings:
         Its owner, if it has one, hands it back with his next beat.
         """
         gives_up_at = self._clock() + _BORROW
-        while not (self._is_alone or self._owns(host)):
-            borrowed = None
-            if host not in self._returning:
-                borrowed = await self._frontier.borrow(host)
+        while True:
             now = self._clock()
-            if borrowed is not None:
-                self._resting[host] = now  # it is handed back when nothing comes of it
-                if borrowed.not_before > now:
-                    await self._client.penalise(host, borrowed.not_before)
+            if self._is_alone or host in self._ready:
+                at = self._resume_times.get(host, 0.0)
+                if at <= now:
+                    return
+                # Who had it before has asked it, and the gate does not know of that.
+                await self._client.penalise(host, at)
+                self._resume_times.pop(host, None)
+            elif (borrowed := await self._frontier.borrow(host)) is not None:
+                await self._own([borrowed])
+                self._resting[host] = self._clock()  # and handed back if nothing comes of it
             elif now > gives_up_at:
                 raise HostDeferred(host, now + _BORROW)
             else:
                 await asyncio.sleep(_POLL)
-
-    def _owns(self, host: str) -> bool:
-        """Whether this worker may ask a host."""
-        return host in self._frontier.owned and host not in self._returning
 
     # Handing back.
 
@@ -201,7 +207,7 @@ class Holdings:
         """Hand back hosts that have had nothing to do for a while; when to look again."""
         scheduler, resting = self.scheduler, self._resting
         for host in scheduler.idle:
-            if host not in scheduler.queues and host in self._frontier.owned:
+            if host not in scheduler.queues and host in self._ready:
                 resting.setdefault(host, now)
         scheduler.idle.clear()
         tired = [host for host, since in resting.items() if now - since >= _REST]
@@ -237,7 +243,7 @@ class Holdings:
         """Hand hosts back, with what there is to know for whoever takes them next."""
         returned = []
         for host in hosts:
-            if not self._owns(host):
+            if host not in self._ready:
                 continue
             if self._is_asking(host) or host in self._unstored:
                 if host not in self.scheduler.queues:
@@ -252,10 +258,7 @@ class Holdings:
                     ready = max(ready, self._clock() + 4 * _POLL)
             returned.append(self._returned(host, ready))
         if returned:
-            try:
-                self._unlease(await self._frontier.release(returned))
-            finally:
-                self._returning.difference_update(host.name for host in returned)
+            self._unlease(await self._frontier.release(returned))
 
     def _is_asking(self, host: str) -> bool:
         """Whether something is asked of a host that the scheduler does not know of."""
@@ -263,7 +266,7 @@ class Holdings:
 
     def _returned(self, host: str, ready: float | None) -> ReturnedHost:
         self._resting.pop(host, None)
-        self._returning.add(host)
+        self._ready.discard(host)
         self.take_at = min(self.take_at, math.inf if ready is None else ready)
         delay, at = self._client.pace_of(host)
         return ReturnedHost(host, delay, max(at, self._resume_times.pop(host, 0.0)), ready)
