@@ -5,6 +5,7 @@ Processes, PostgreSQL and the web are real. What happens to all of it at once is
 """
 
 import json
+import os
 import signal
 import sqlite3
 import subprocess
@@ -163,6 +164,32 @@ def test_one_command_with_several_workers_can_be_interrupted(scene: Make) -> Non
         assert json.loads(done.stdout.splitlines()[-1])["crawl"]["ended"] == "finished"
         wanted = {url: fate.asked for url, fate in it.web.site.truth.items() if fate.asked}
         assert it.web.seen().requests == wanted
+
+
+@pytest.mark.soak(small="test_workers_share_a_crawl")
+def test_one_command_does_without_a_worker_that_was_killed(scene: Make) -> None:
+    """The others finish the crawl, and the command says what happened."""
+    with scene(WIDE) as it:
+        member = it.crew.whole("--workers", "3")
+        it.crew.crawl = 1
+        it.wait_for_requests(60)
+        os.kill(min(ask.pid for ask in it.web.seen().asks), signal.SIGKILL)
+        assert member.wait() == 0, member.errors
+        assert "a worker was ended by signal 9" in member.errors
+        assert member.last["ended"] == "finished"
+
+
+@pytest.mark.soak(small="test_workers_share_a_crawl")
+def test_one_command_that_is_interrupted_early_leaves_no_worker(scene: Make) -> None:
+    """However many it has started by then, and whether the signal reaches them or only itself."""
+    with scene(WIDE) as it:
+        member = it.crew.whole("--workers", "8")
+        started = Path(f"/proc/{member.pid}/task/{member.pid}/children")
+        it.crew.wait_until(lambda: len(started.read_text().split()) >= 2, "one is started")
+        member.tell(signal.SIGINT)
+        assert member.wait() == 130, member.errors
+        assert "Traceback" not in member.errors
+        assert it.crew.rows("SELECT * FROM workers WHERE ended IS NULL") == []
 
 
 @pytest.mark.soak(small="test_workers_share_a_crawl")

@@ -41,9 +41,9 @@ def run_workers(
         print(render.styled(f"crawling {shown} as {settings.identity}", "bold"), flush=True)
     crawl = Crawl(starts, settings)
     fleet = _Workers(settings, crawl.start(), output)
-    fleet.start(number)
     progress = render.Progress()
     with fleet.interruptible():
+        fleet.start(number)
         for line, values in fleet.pages():
             progress.clear()
             print(render.as_json(values) if json else line, flush=True)
@@ -74,16 +74,25 @@ class _Workers:
         return self._signals > 0
 
     def start(self, number: int) -> None:
-        """Start the processes."""
+        """Start the processes; no more of them when told to stop."""
         context = multiprocessing.get_context("spawn")
         for _ in range(number):
+            if self.is_interrupted:
+                return
             ours, theirs = context.Pipe(duplex=False)
             # As plain values: settings may hold secrets, which have no place on a command line.
             process = context.Process(target=_work, args=(*self._arguments, theirs))
-            process.start()
-            theirs.close()
+            try:
+                process.start()
+            except OSError as error:
+                self.problem = f"only {len(self._processes)} of {number} workers started: {error}"
+                return
+            finally:
+                theirs.close()
             self._processes.append(process)
             self.living.append(ours)
+            if self.is_interrupted:  # perhaps before it could be told
+                process.terminate()
 
     def pages(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """A line and the values of each page, until all workers have ended."""
@@ -103,6 +112,8 @@ class _Workers:
                     yield line, values
         for process in self._processes:
             process.join()
+            if process.exitcode < 0 and not self.is_interrupted:
+                self.problem = self.problem or f"a worker was ended by signal {-process.exitcode}"
 
     def interruptible(self) -> Any:
         """Pass Ctrl-C and SIGTERM on: the first stops the workers gracefully, a second aborts."""
