@@ -1,5 +1,6 @@
 """Crawls that are gone on with: what they still know, and what is asked for once more."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import Any
@@ -33,6 +34,22 @@ def test_a_program_goes_on_as_the_crawl_was_told(place: str) -> None:
         with EvidenceStore(place) as store:
             agents = {record.metadata["agent"] for record in store.records()}
         assert agents == {"MyBot/1.0"}
+
+    visiting(work, lambda _: fan(5), place)
+
+
+def test_a_program_works_on_the_crawl_that_waits_as_it_was_told(place: str) -> None:
+    """Which was begun before another one, with other settings, that has ended by now."""
+
+    async def work(ran: Ran) -> None:
+        told = settings(**QUICK, max_pages=3, source="links")
+        waiting = manners.crawl([ran.url("/")], told, agent="First/1.0", store=place)
+        first = await asyncio.to_thread(waiting.start)
+        ended = manners.crawl([ran.url("/")], told, agent="Second/1.0", store=place, max_pages=1)
+        assert len([each async for each in ended]) == 1
+        on = manners.crawl([], store=place, work=True)
+        assert len([each async for each in on]) == 3
+        assert (on.number, on.settings.agent) == (first, "First/1.0")
 
     visiting(work, lambda _: fan(5), place)
 

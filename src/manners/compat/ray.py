@@ -43,7 +43,7 @@ class _RayWorker:
     another one and calls `run` again: that joins the crawl as a new worker.
     """
 
-    def __init__(self, number: int | bool, arguments: Mapping[str, Any]) -> None:
+    def __init__(self, number: int, arguments: Mapping[str, Any]) -> None:
         self._number, self._arguments = number, arguments
         self._lock = threading.Lock()
         self._crawl: Crawl | None = None
@@ -84,9 +84,9 @@ def crawl(
     """Work on a crawl with actors on a Ray cluster, and return its status when it has ended.
 
     `store` is its PostgreSQL database, as every node reaches it, and `number` its number, by
-    default that of the last one. `ray.init` is yours to call; without it, the cluster of this
-    machine is used. `keep` is pickled, and called on the node that has fetched a page, before the
-    page counts as fetched. `resources` are options of `ray.remote` for each worker, one CPU by
+    default that of the last one that runs. `ray.init` is yours to call; without it, the cluster of
+    this machine is used. `keep` is pickled, and called on the node that has fetched a page, before
+    the page counts as fetched. `resources` are options of `ray.remote` for each worker, one CPU by
     default: `{"num_cpus": 0.5, "memory": 2**29}`. Settings that a store does not have, because they
     may hold a password, are keywords: `headers`, `proxy`.
 
@@ -95,8 +95,9 @@ def crawl(
     """
     with Extra("ray"):
         import ray
+    from manners.crawler.crawl import open_settings
     from manners.crawler.status import status_of
-    from manners.store.database import Store
+    from manners.store.database import TIMEOUT, Store
 
     if workers < 1:
         raise ValueError(f"a crawl needs at least one worker, not {workers}")
@@ -111,9 +112,11 @@ def crawl(
         "scheduling_strategy": "SPREAD",
         **(resources or {}),
     }
+    # Once for all: a worker that is restarted later might find another one to be the last.
+    number, _ = open_settings(store, number, timeout=settings.get("server_timeout", TIMEOUT))
     make = ray.remote(**options)(_RayWorker).remote
     arguments = {"store": store, "keep": keep, **settings}
-    actors = [make(number or True, arguments) for _ in range(workers)]
+    actors = [make(number, arguments) for _ in range(workers)]
     try:
         _wait(ray, {actor.run.remote(): actor for actor in actors})
     finally:

@@ -388,7 +388,11 @@ def crawl(
     is_resumed, number = _resumed(work or resume)
     if settings is None and is_resumed and changes.get("store"):
         timeout = changes.get("server_timeout", TIMEOUT)
-        settings = Settings(**stored_settings(changes["store"], number, timeout=timeout))
+        if work:  # the last one that runs, which others may have begun before the last of all
+            work, stored = open_settings(changes["store"], number, timeout=timeout)
+        else:
+            stored = stored_settings(changes["store"], number, timeout=timeout)
+        settings = Settings(**stored)
     settings = (settings or Settings()).but(**changes)
     return Crawl(
         urls,
