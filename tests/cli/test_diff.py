@@ -1,5 +1,6 @@
 """`manners diff`: what is compared, how it is printed, exit codes."""
 
+import asyncio
 import io
 import json
 import re
@@ -9,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from manners.cache.backends import open_backend
 from manners.cli.difference_formats import markdown, text
+from tests.cache.steps import DAY
 from tests.cli.running import Run, runner
+from tests.cli.test_history import DAY_ONE, entry, replied
 from tests.faults.server import Handler, Site, by_path, in_thread, page
 
 pytestmark = pytest.mark.usefixtures("quick")
@@ -95,6 +99,32 @@ def test_sites(run: Run) -> None:
     away = run("old.txt", "http://127.0.0.1:1/")
     assert (away.code, away.out) == (3, "")
     assert "unreachable" in away.err
+
+
+def test_a_site_at_two_times(run: Run) -> None:
+    """By what the cache has kept; a time of which nothing is known is 3, with what is known."""
+
+    async def fill() -> None:
+        backend = open_backend("cache.db")
+        for day, status, body in ((0, 200, OLD), (3, 404, None), (6, 200, NEW), (9, 503, None)):
+            await backend.save(entry(DAY_ONE + day * DAY, replied(status), body))
+        await backend.close()
+
+    asyncio.run(fill())
+    times = [f"a.example@2026-10-{day}" for day in ("01", "04T12:00", "07", "10")]
+    ran = run(times[0], times[2], "--cache", "cache.db")
+    assert ran.code == 1
+    assert ran.lines[0].endswith(f"a.example/robots.txt at {times[2][-10:]}")
+    assert ran.lines[1] == f"{LOSS}."
+    assert "  closed  https://a.example/" in ran.lines
+    none = run(times[1], times[2], "--cache", "cache.db")
+    assert "compared as an empty file" in none.err
+    for unknown, hint in ((times[3], "not reachable then"), ("a.example@2026-09-01", "not known")):
+        missing = run(times[0], unknown, "--cache", "cache.db")
+        assert (missing.code, missing.out) == (3, "")
+        assert hint in missing.err
+    assert run("a.example@2026-99-99", "new.txt", "--cache", "cache.db").code == 2
+    assert run(times[0], "new.txt").code == 2
 
 
 def test_own_urls_from_a_list(run: Run) -> None:

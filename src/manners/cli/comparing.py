@@ -1,8 +1,10 @@
 """What `manners diff` compares: files, sites, revisions of a repository, and its results."""
 
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from manners._text import cut, printable
@@ -10,7 +12,7 @@ from manners.cli import inputs, linting
 from manners.cli.linting import MAX_BYTES, UnreadFile
 from manners.robots.dialects import Dialect
 from manners.robots.policy import Robots, parse
-from manners.urls import origin
+from manners.urls import origin, robots_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 _GIT = "git:"
 _GIT_SECONDS = 30.0
+_dated_name = re.compile(r"(?P<site>[^@]+)@(?P<date>\d{4}-\d\d-\d\d(?:[T ].*)?)").fullmatch
 _LONGEST = 200
 
 
@@ -81,13 +84,22 @@ def common_site(*files: ComparedFile) -> str:
 
 
 def read(name: str, options: "Options") -> ComparedFile:
-    """A file, `-`, the URL of a site, or `git:REV:path`."""
+    """A file, `-`, the URL of a site, a site at a time (`SITE@DATE`), or `git:REV:path`."""
     if name.startswith(_GIT):
         return ComparedFile(name, _read_revision(name))
+    dated = _dated(name)
+    if dated is not None and not Path(name).exists():
+        return _read_past(name, *dated, options)
     if linting.is_url(name):
         return _read_site(name, options)
     found = linting.read_file(name)
     return ComparedFile(found.name, found.body)
+
+
+def _dated(name: str) -> tuple[str, str] | None:
+    """The site and the date of `SITE@DATE`."""
+    found = _dated_name(name)
+    return None if found is None else (found["site"], found["date"])
 
 
 def _read_site(url: str, options: "Options") -> ComparedFile:
@@ -101,6 +113,19 @@ def _read_site(url: str, options: "Options") -> ComparedFile:
     if body is None:
         inputs.warn(f"{printable(outcome.url)}: {outcome}; compared as an empty file")
     return ComparedFile(outcome.url, body or b"", outcome.url)
+
+
+def _read_past(name: str, site: str, date: str, options: "Options") -> ComparedFile:
+    """What a site said at a time, by the cache and the evidence store."""
+    from manners.cli import history
+
+    version = history.version_of(site, history.parse_moment(date, name), options)
+    url = robots_url(version.origin)
+    if version.outcome.availability == "unreachable":
+        raise UnreadFile(f"{url} was not reachable then ({version.outcome})")
+    if version.body is None:
+        inputs.warn(f"{printable(url)} then: {version.outcome}; compared as an empty file")
+    return ComparedFile(f"{url} at {date}", version.body or b"", url)
 
 
 def _read_revision(name: str) -> bytes:

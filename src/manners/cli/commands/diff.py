@@ -28,8 +28,8 @@ FilesArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="OLD NEW",
-        help="Files, URLs of sites, git:REV:path; - is standard input."
-        " With --engines or --agents, one of them.",
+        help="Files, URLs of sites, SITE@DATE from the cache or the store, git:REV:path;"
+        " - is standard input. With --engines or --agents, one of them.",
     ),
 ]
 UrlsOption = Annotated[
