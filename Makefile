@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo quick test check package long soak asan fuzz bench changelog site docs pictures browser cluster clean FORCE
+.PHONY: demo quick test check style types package long soak asan fuzz bench changelog site docs pictures browser cluster clean FORCE
 
 demo: $(VENV)/installed
 	@$(BIN)/manners demo
@@ -28,15 +28,17 @@ test: $(VENV)/tested
 
 # What has to pass before a change goes in; `.ci/run` is this.
 check: $(VENV)/checked
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
-	$(MAKE) --no-print-directory site
-	$(MAKE) --no-print-directory package
-	$(MAKE) --no-print-directory fuzz SECONDS=20 SEED=1
+	$(MAKE) --no-print-directory --jobs 2 --output-sync style types site package fuzz SECONDS=20 SEED=1
 	$(MAKE) --no-print-directory test
 	$(MAKE) --no-print-directory long
+
+style: $(VENV)/checked
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+
+types: $(VENV)/checked
+	$(BIN)/mypy
 
 # The sdist and the wheel, each installed into an environment that has nothing else.
 package: $(VENV)/checked
