@@ -172,6 +172,20 @@ def test_all_workers_do_the_same(shared: str) -> None:
         assert first.run(first.fleet.beat).living == 1
 
 
+def test_a_worker_that_was_late_does_not_go_on_as_before_a_resume(shared: str) -> None:
+    """A resume closes it, because it has the settings of before; its hosts are free."""
+    with Members(shared) as members, EvidenceStore(shared) as store:
+        late = members.one()
+        late.run(lambda: late.add([link(f"{SITE}/a")]))
+        assert late.run(late.take) == ["example.com"]
+        expire(late)
+        told = {"max_pages": 9}
+        joined(store, members.crawl, settings=told, may_change=True, reopen=reopening(told))
+        with pytest.raises(StrandClosed, match="was closed"):
+            late.run(late.fleet.beat)
+        assert host_rows(store)["example.com"].owner is None
+
+
 def test_in_a_file_whoever_was_there_before_is_dead(tmp_path: Any) -> None:
     """A lock sees to it: so the next closes him, and has his hosts at once."""
     with EvidenceStore(tmp_path / "crawl.db") as store:

@@ -124,6 +124,8 @@ class Fleet:
             if not living_now:
                 self._update_crawl(connection, seen=now)
                 if reopen is not None:
+                    # Those who were only late would go on with the settings that they have.
+                    close_late(connection, self._crawl, self.worker, now, lease=self._lease)
                     reopen(queries, now)
                 elif row.ended not in (None, INTERRUPTED) and not row.ended.startswith("failed"):
                     raise CrawlEnded(self._store.place, self._crawl, row.ended)
@@ -191,8 +193,7 @@ class Fleet:
     ) -> None:
         """Wait while others seem to live and are not heard of, until one is or none is left.
 
-        After a crash, the lease of those that crashed may not be over. `tell` is told who is waited
-        for. `CrawlEnded` where it is stopped meanwhile.
+        Leases outlast a crash. `tell` is told who is waited for; `CrawlEnded` where it is stopped.
         """
         heard: dict[int, float] = {}
         while not self._is_alone:
