@@ -570,10 +570,10 @@ def test_sarif_has_rules_and_results(run: Run, robots: Path) -> None:
     assert STAR[:start] + inserted + STAR[end:] == STAR.replace(b"/a*", b"/a")
 
 
-def test_sarif_has_safe_fixes_only_at_bytes_of_the_file() -> None:
+def test_sarif_has_proved_fixes_only_at_bytes_of_the_file() -> None:
     """A byte order mark counts; what is no UTF-8 is base64; in UTF-16 no offset would fit."""
     edits = Edit(0, 4, b"\xff"), Edit(5, 6, b"")
-    safe = finding(fix=Fix(edits, "drop"))
+    safe = finding(fix=Fix(edits, "drop", is_proved=True))
     (result,) = sarif_of(linted(safe, body=b"\xef\xbb\xbf" + STAR))["results"]
     ((change,),) = (fix["artifactChanges"] for fix in result["fixes"])
     assert change["replacements"] == [
@@ -585,6 +585,7 @@ def test_sarif_has_safe_fixes_only_at_bytes_of_the_file() -> None:
     ]
     for file in (
         linted(finding(fix=Fix(edits, "change", "unsafe"))),
+        linted(finding(fix=Fix(edits, "drop"))),  # safe together with others only
         linted(safe, body=STAR.decode().encode("utf-16")),
     ):
         assert "fixes" not in sarif_of(file)["results"][0]

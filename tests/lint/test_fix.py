@@ -37,6 +37,22 @@ FIXED = {
         b"User-agent: *\nDisallow: /a*  # slow\n",
         b"User-agent: *\nDisallow: /a  # slow\n",
     ),
+    "a comment behind a rule that is removed": (
+        b"User-agent: *\nDisallow: /a\nDisallow: /a/b  # ticket 12\nDisallow: /c\n",
+        b"User-agent: *\nDisallow: /a\n# ticket 12\nDisallow: /c\n",
+    ),
+    "an allow behind a rule that is removed": (
+        b"User-agent: *\nDisallow: /a\nDisallow: /a/b  # manners: allow two-cases\n",
+        b"User-agent: *\nDisallow: /a\n",
+    ),
+    "a comment behind a sitemap that is removed": (
+        b"Sitemap: https://example.com/a\nSitemap: https://example.com/a # old\n",
+        b"Sitemap: https://example.com/a\n# old\n",
+    ),
+    "rules that are all in vain, below a byte order mark": (
+        b"\xef\xbb\xbfUser-agent: a\nAllow: /x\nAllow: /y\n\nUser-agent: b\nAllow: /q\n",
+        b"User-agent: a\nAllow: /y\n\nUser-agent: b\nAllow: /q\n",
+    ),
     "CR LF": (
         b"User-agent: *\r\nDisallow: /a\r\nDisallow: /a/b\r\nDisallow: /c*\r\n",
         b"User-agent: *\r\nDisallow: /a\r\nDisallow: /c\r\n",
@@ -265,6 +281,14 @@ def test_the_order_of_lines_survives(body: bytes) -> None:
     assert numbers == sorted(set(numbers))
 
 
+@settings(max_examples=examples(150))
+@given(files(always_numbered=True))
+def test_every_comment_survives(body: bytes) -> None:
+    """Also one behind a rule that is removed; an allow goes with the line that it is about."""
+    numbers = [re.findall(rb"# c(\d)", each) for each in (body, fix(body))]
+    assert sorted(numbers[0]) == sorted(numbers[1])
+
+
 @settings(max_examples=examples(100))
 @given(files())
 def test_unsafe_fixes_are_made_once(body: bytes) -> None:
@@ -280,3 +304,29 @@ def test_every_safe_fix_that_is_offered_is_safe_by_itself(body: bytes) -> None:
     for finding in run(body, select=("all",)):
         if finding.fix is not None and finding.fix.is_safe:
             assert_same_verdicts(body, applied(body, finding), urls=50)
+
+
+def test_a_fix_that_is_safe_with_others_only_is_not_called_proved() -> None:
+    """In a long file, too: a star that counts beside another is dropped with the other one."""
+    rules = b"".join(b"Disallow: /%d*\n" % number for number in range(600))
+    body = b"User-agent: *\nAllow: /a*\nDisallow: /a*\n" + rules
+    offered = [finding for finding in run(body) if finding.line == 2 and finding.fix]
+    assert offered, "dropping both stars is proved"
+    for finding in offered:
+        assert finding.fix
+        if finding.fix.is_proved:
+            assert_same_verdicts(body, applied(body, finding))
+    assert any(not finding.fix.is_proved for finding in offered if finding.fix)
+    assert fix(body).count(b"*") == 1
+
+
+@pytest.mark.parametrize("between", ["", "\n", "User-agent: b\nDisallow: /c\n\n"])
+def test_many_groups_of_one_agent_are_merged_at_once(between: str) -> None:
+    """In the order of the file, however many there are; a second time changes nothing."""
+    groups = (f"User-agent: a\nDisallow: /{number:02}\n{between}" for number in range(60))
+    body = "".join(groups).encode()
+    fixed = fix(body)
+    assert fixed.count(b"User-agent: a") == 1
+    assert re.findall(rb"/(\d+)", fixed) == [b"%02d" % number for number in range(60)]
+    assert fix(fixed) == fixed
+    assert_same_verdicts(body, fixed)

@@ -175,6 +175,16 @@ def test_a_name_instead_of_names_is_an_error() -> None:
     """A string is a sequence of letters, which nobody means."""
     with pytest.raises(TypeError, match="engines"):
         run(STAR, "google")
+    with pytest.raises(TypeError, match="sequences"):
+        run(STAR, select="R")
+    with pytest.raises(TypeError, match="sequences"):
+        run(STAR, ignore="P407")
+
+
+def test_what_is_no_text_is_an_error() -> None:
+    """A number is not that many bytes."""
+    with pytest.raises(TypeError, match="not int"):
+        run(3)  # type: ignore[arg-type]
 
 
 def test_a_fix_is_offered_only_if_it_is_proved_for_every_engine() -> None:

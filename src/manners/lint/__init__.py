@@ -32,8 +32,9 @@ def run(
 
     `engines` are dialects: a safe fix is proved for each of them. `select` and `ignore` name rules
     by name, code, or the letter of their family; `all` is every rule. Without `select`, the default
-    rules are used. `url` is where the file came from. A safe fix of a finding is proved. Never
-    raises on content, whatever the bytes.
+    rules are used. `url` is where the file came from. A safe fix of a finding is proved: by itself
+    if its `is_proved` says so, else together with all others. Never raises on content, whatever the
+    bytes.
 
     >>> [finding.name for finding in run("User-agent: *\\nDisallow: admin/\\n")]
     ['missing-leading-slash']
@@ -70,12 +71,16 @@ def _source(body: bytes | str, engines: Sequence[str], url: str | None) -> Sourc
         raise TypeError("engines are a sequence of names, such as ('rfc9309', 'google')")
     if not engines:
         raise ValueError("at least one engine is needed, such as 'rfc9309'")
+    if not isinstance(body, (bytes, bytearray, memoryview, str)):
+        raise TypeError(f"a robots.txt is bytes or a string, not {type(body).__name__}")
     source = Source(to_bytes(body) if isinstance(body, str) else bytes(body), tuple(engines), url)
     assert source.dialects  # noqa: S101 (an unknown engine is an error at once)
     return source
 
 
 def _chosen(select: Sequence[str], ignore: Sequence[str]) -> list[LintRule]:
+    if isinstance(select, str) or isinstance(ignore, str):
+        raise TypeError("select and ignore are sequences of names, such as ('trailing-star', 'R')")
     wanted = find_rules(tuple(select))
     unwanted = find_rules(tuple(ignore))
     return [

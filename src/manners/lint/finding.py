@@ -54,12 +54,19 @@ class Fix(NamedTuple):
     """What it does, in a few words: an imperative without a full stop."""
     safety: Safety = "safe"
     is_proved: bool = False
-    """Whether it is proved that no verdict changes; only then a safe fix is offered."""
+    """Whether it is proved that it changes no verdict by itself. A safe fix that is offered without
+    that is proved together with the other safe fixes of the file: `fix` applies them all."""
 
     @property
     def is_safe(self) -> bool:
         """Whether it may be applied once it is proved that no verdict changes."""
         return self.safety == "safe"
+
+    @property
+    def is_move(self) -> bool:
+        """Whether it inserts lines in one place, and removes them in another."""
+        inserts = [edit.start == edit.end for edit in self.edits]
+        return inserts == [True, False] and not self.edits[1].replacement
 
 
 class Finding(NamedTuple):
@@ -104,14 +111,14 @@ class Finding(NamedTuple):
 
 
 def apply_edits(data: bytes, edits: "list[Edit]") -> bytes:
-    """A file with edits made that do not overlap.
+    """A file with edits made that do not overlap; insertions in one place in their order.
 
     >>> apply_edits(b"abc", [Edit(2, 3, b"C"), Edit(0, 1, b"A")])
     b'AbC'
     """
     parts: list[bytes] = []
     at = 0
-    for edit in sorted(edits):
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
         parts += [data[at : edit.start], edit.replacement]
         at = edit.end
     return b"".join((*parts, data[at:]))

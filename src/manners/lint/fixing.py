@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from manners.lint.finding import NO_MARK, Edit, Finding, Fix, apply_edits
 from manners.lint.impact.searching import StepBudget
 from manners.lint.proving import unchanged
-from manners.lint.source import Source
+from manners.lint.source import Source, SourceLine
 
 ROUNDS = 20
 """How often a file is linted and fixed again: a fix may make room for another."""
@@ -22,27 +22,33 @@ Check = Callable[[Source], list[Finding]]
 
 
 def with_proved_fixes(source: Source, findings: list[Finding]) -> list[Finding]:
-    """The findings, with those safe fixes only that are proved to change no verdict."""
+    """The findings, with those safe fixes only that are proved to change no verdict.
+
+    Each is proved by itself if there is room for it; the rest is proved all together, and not
+    marked as proved: a star may be needless only if another one goes, too.
+    """
     open_questions = [
         finding.fix
         for finding in findings
         if finding.fix is not None and finding.fix.is_safe and not finding.fix.is_proved
     ]
     budget = StepBudget(_STEPS)
-    # One by one if there is room for it: each is then proved by itself, whatever is fixed besides.
     room = _STEPS // (8 * len(source.engines) * (len(source.data) + 100))
-    if len(open_questions) <= room:
-        proved = {fix for fix in open_questions if is_proved(source, [fix], budget)}
-    else:
-        proved = set(choose(source, open_questions, budget))
-    return [
-        finding
-        if finding.fix is None or not finding.fix.is_safe or finding.fix.is_proved
-        else finding._replace(
-            fix=finding.fix._replace(is_proved=True) if finding.fix in proved else None
-        )
-        for finding in findings
-    ]
+    is_small = len(open_questions) <= room
+    together = open_questions if is_small else choose(source, open_questions, budget)
+    offered = set() if is_small else set(together)
+    if not is_small:
+        budget = StepBudget(_STEPS)
+    proved = {fix for fix in together[:room] if is_proved(source, [fix], budget)}
+
+    def judged(fix: Fix | None) -> Fix | None:
+        if fix is None or not fix.is_safe or fix.is_proved:
+            return fix
+        if fix in proved:
+            return fix._replace(is_proved=True)
+        return fix if fix in offered else None
+
+    return [finding._replace(fix=judged(finding.fix)) for finding in findings]
 
 
 def fixed(source: Source, check: Check, unsafe: bool = False) -> bytes:
@@ -86,11 +92,13 @@ def is_proved(source: Source, fixes: list[Fix], budget: StepBudget) -> bool:
 
 def _empties_group(source: Source, fixes: list[Fix]) -> bool:
     """Whether a group would lose its last rule line: the next User-agent line would join it."""
-    removed = {edit.start for fix in fixes for edit in fix.edits if not edit.replacement}
+    ends = {edit.start: edit.end for fix in fixes for edit in fix.edits if not edit.replacement}
+
+    def is_removed(line: SourceLine) -> bool:
+        return ends.get(line.start, 0) >= line.start + max(line.value_end, 1)
+
     return any(
-        group.rules
-        and all(line.start in removed for line in group.rules)
-        and not all(line.start in removed for line in group.agents)
+        group.rules and all(map(is_removed, group.rules)) and not all(map(is_removed, group.agents))
         for group in source.groups
     )
 
@@ -103,22 +111,41 @@ def _edited(source: Source, fixes: Iterable[Fix]) -> bytes:
 
 
 def _apart(fixes: Iterable[Fix]) -> list[Fix]:
-    """Those fixes whose edits do not overlap the edits of an earlier one."""
+    """Those fixes whose edits do not overlap the edits of an earlier one.
+
+    Any number of fixes may move lines to one place: there, these are in the order of the file.
+    """
     taken: list[Edit] = []
     chosen: list[Fix] = []
-    for fix in sorted(fixes, key=lambda fix: fix.edits):
-        if not any(_overlaps(taken, edit) for edit in fix.edits):
+    targets: set[int] = set()
+    for fix in sorted(fixes, key=_places):
+        target = fix.edits[0].start if fix.is_move else None
+        edits = fix.edits[1:] if target in targets else fix.edits
+        if not any(_overlaps(taken, edit, fix.is_move) for edit in edits):
             chosen.append(fix)
-            for edit in fix.edits:
+            for edit in edits:
                 insort(taken, edit)
+            if target is not None:
+                targets.add(target)
     return chosen
 
 
-def _overlaps(taken: list[Edit], edit: Edit) -> bool:
+def _places(fix: Fix) -> list[tuple[int, int]]:
+    return [(edit.start, edit.end) for edit in fix.edits]
+
+
+def _overlaps(taken: list[Edit], edit: Edit, is_move: bool) -> bool:
     """Whether an edit overlaps one of those that are taken, which are sorted and apart."""
     at = bisect_left(taken, edit)
-    near = taken[max(0, at - 1) : at + 1]
+    near = taken[max(0, at - 1) : at + 2]
     return any(
-        edit.start == other.start or (edit.start < other.end and other.start < edit.end)
+        (edit.start == other.start and not (is_move and _are_apart(edit, other)))
+        or (edit.start < other.end and other.start < edit.end)
         for other in near
     )
+
+
+def _are_apart(edit: Edit, other: Edit) -> bool:
+    """Whether one of two edits inserts something where the other removes something."""
+    insertion, removal = sorted((edit, other), key=lambda edit: edit.end)
+    return insertion.start == insertion.end < removal.end and not removal.replacement

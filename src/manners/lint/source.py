@@ -109,7 +109,13 @@ class SourceLine(NamedTuple):
     # Edits.
 
     def removed(self) -> Edit:
-        """Remove the line, with its line end."""
+        """Remove the line, with its line end; a comment behind it stays, and is the line then.
+
+        Only a comment that allows findings of this line goes with it.
+        """
+        has_comment = b"#" in self.raw and bool(self.raw[: self.comment_at].strip())
+        if has_comment and not self.comment.startswith("manners:"):
+            return self.replaced(0, self.comment_at, b"")
         return Edit(self.start, self.end, b"")
 
     def with_value(self, value: bytes) -> Edit:

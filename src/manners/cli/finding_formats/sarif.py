@@ -70,14 +70,15 @@ def _results(file: LintedFile) -> Iterator[dict[str, Any]]:
 
 
 def _fixes(file: LintedFile, finding: Finding, place: dict[str, str]) -> list[dict[str, Any]]:
-    """The fix, if it changes no verdict: programs apply what they find here."""
+    """The fix, if by itself it changes no verdict: programs apply what they find here."""
     # Edits count bytes of the text; in a file of UTF-16 these are not bytes of the file.
-    if finding.fix is None or not finding.fix.is_safe or not file.body.endswith(file.data):
+    fix = finding.fix
+    if fix is None or not (fix.is_safe and fix.is_proved) or not file.body.endswith(file.data):
         return []
     mark = len(file.body) - len(file.data)
-    replacements = [_replacement(edit, mark) for edit in finding.fix.edits]
+    replacements = [_replacement(edit, mark) for edit in fix.edits]
     change = {"artifactLocation": place, "replacements": replacements}
-    return [{"description": {"text": finding.fix.summary}, "artifactChanges": [change]}]
+    return [{"description": {"text": fix.summary}, "artifactChanges": [change]}]
 
 
 def _replacement(edit: Edit, mark: int) -> dict[str, Any]:

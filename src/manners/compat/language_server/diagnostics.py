@@ -8,7 +8,9 @@ from manners import lint
 from manners.compat.language_server.document import MAX_DOCUMENT, OpenDocument
 from manners.identity import HOME_PAGE, NAME
 from manners.lint.finding import Finding, Fix, Severity
+from manners.lint.fixing import is_proved
 from manners.lint.formatting import format_body
+from manners.lint.impact.searching import StepBudget
 from manners.lint.proving import unchanged
 from manners.lint.source import Source
 from manners.robots.policy import MAX_BYTES
@@ -16,6 +18,8 @@ from manners.robots.policy import MAX_BYTES
 MAX_DIAGNOSTICS = 1000
 """The worst are shown."""
 
+_STEPS = 1_000_000
+"""Steps of automata for proofs when fixes are asked for: about a second."""
 _SEVERITIES = {
     Severity.ERROR: types.DiagnosticSeverity.Error,
     Severity.WARNING: types.DiagnosticSeverity.Warning,
@@ -39,7 +43,9 @@ def diagnostics(document: OpenDocument) -> list[types.Diagnostic]:
 
 
 def _diagnostic(document: OpenDocument, finding: Finding) -> types.Diagnostic:
-    edits = _edits(document, finding.fix)
+    fix = finding.fix
+    is_harmless = fix is not None and fix.is_safe and fix.is_proved
+    edits = [document.text_edit(edit) for edit in fix.edits] if fix and is_harmless else []
     # Lines that can go are shown in grey.
     is_needless = bool(edits) and not any(
         edit.new_text or edit.range.start.character or edit.range.end.character for edit in edits
@@ -53,13 +59,6 @@ def _diagnostic(document: OpenDocument, finding: Finding) -> types.Diagnostic:
         source=NAME,
         tags=[types.DiagnosticTag.Unnecessary] if is_needless else None,
     )
-
-
-def _edits(document: OpenDocument, fix: Fix | None) -> list[types.TextEdit]:
-    """The edits of a fix that is proved to change no verdict."""
-    if fix is None or not (fix.is_safe and fix.is_proved):
-        return []
-    return [document.text_edit(edit) for edit in fix.edits]
 
 
 class Correction(NamedTuple):
@@ -77,16 +76,24 @@ def corrections(document: OpenDocument, place: types.Range) -> list[Correction]:
     numbers = range(place.start.line + 1, place.end.line + 2)
     fixes: list[Correction] = []
     comments: list[Correction] = []
+    budget = StepBudget(_STEPS)
     for finding in document.findings[:MAX_DIAGNOSTICS]:
         if finding.line not in numbers:
             continue
         about = _diagnostic(document, finding)
-        if finding.fix and (edits := _edits(document, finding.fix)):
-            summary = finding.fix.summary
+        fix = finding.fix
+        if fix is not None and fix.is_safe and _is_harmless(document, fix, budget):
+            summary = fix.summary
+            edits = [document.text_edit(edit) for edit in fix.edits]
             fixes.append(Correction(summary[:1].upper() + summary[1:], edits, about))
         if edit := _allowing_comment(document, finding):
             comments.append(Correction(f"Allow {finding.name} here", [edit], about, is_fix=False))
     return fixes + comments
+
+
+def _is_harmless(document: OpenDocument, fix: Fix, budget: StepBudget) -> bool:
+    """Whether a fix that is made alone is proved to change no verdict."""
+    return fix.is_proved or is_proved(document.source, [fix], budget)
 
 
 def _allowing_comment(document: OpenDocument, finding: Finding) -> types.TextEdit | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from manners.lint.finding import Edit, Finding, Severity
+from manners.lint.finding import Finding, Severity
 from manners.lint.rule import LintRule
 from manners.lint.rules._names import has_directive
 from manners.lint.source import Source, SourceLine, quoted
@@ -71,18 +71,12 @@ class RepeatedAgent(LintRule):
                 f"{quoted(line.value)} is the same name as {quoted(first.value)} in line "
                 f"{first.number}, once engines have cut both",
             )
-        fix = self.fix("remove the repeated User-agent line", _without_agent(line))
+        fix = self.fix("remove the repeated User-agent line", line.removed())
         return self.about_value(
             line,
             f"the group names {quoted(line.value)} already, in line {first.number}",
             fix=fix if is_fixable and not has_directive(line.value) else None,
         )
-
-
-def _without_agent(line: SourceLine) -> Edit:
-    if line.comment_at == len(line.raw):
-        return line.removed()
-    return line.replaced(0, line.comment_at, b"")
 
 
 RULE = RepeatedAgent()

@@ -117,11 +117,9 @@ class SplitGroup(LintRule):
                 end += 1
             while end == len(lines) and start > place.number and lines[start - 1].kind == "blank":
                 start -= 1
-        summary = "move the rules into the first group"
-        if start == place.number:
-            return self.fix(summary, Edit(place.end, lines[end - 1].end, text))
         removed = Edit(lines[start].start, lines[end - 1].end, b"")
-        return self.fix(summary, Edit(place.end, place.end, text), removed)
+        inserted = Edit(place.end, place.end, text)
+        return self.fix("move the rules into the first group", inserted, removed)
 
 
 def _name(line: SourceLine) -> str:
