@@ -323,6 +323,17 @@ def test_a_fixed_file_keeps_its_mode_and_its_links(run: Run, robots: Path) -> No
     assert sorted(path.name for path in Path().iterdir()) == ["link.txt", "robots.txt"]
 
 
+def test_a_file_that_may_not_be_written_is_not(
+    run: Run, robots: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even if its folder may be, so that it could be replaced."""
+    monkeypatch.setattr(os, "access", lambda _, mode: mode != os.W_OK)
+    ran = run(robots, *RULES, "--fix")
+    assert ran.code == 3
+    assert ran.err.endswith("robots.txt': it is read-only\n")
+    assert robots.read_bytes() == STAR
+
+
 # Sites.
 
 

@@ -7,6 +7,7 @@ import stat
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -195,14 +196,22 @@ def retrieve(url: str, options: "Options") -> "Site":
 
 
 def rewrite(path: Path, body: bytes) -> None:
-    """Replace what is in a file, completely or not at all; its mode stays, links are followed."""
+    """Replace what is in a file, completely or not at all; links are followed.
+
+    Its mode stays, and its owner if that is possible. A file that may not be written is not.
+    """
     try:
         path = path.resolve(strict=True)
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode):
+        before = path.stat()
+        if not stat.S_ISREG(before.st_mode):
             raise UnreadFile(f"cannot write {str(path)!r}: it is not a file")
+        if not os.access(path, os.W_OK):
+            raise UnreadFile(f"cannot write {str(path)!r}: it is read-only")
         with saving.replace_file(path) as file:
-            Path(file.name).chmod(stat.S_IMODE(mode))
+            if hasattr(os, "chown"):
+                with suppress(OSError):  # only the superuser may give files away
+                    os.chown(file.name, before.st_uid, before.st_gid)
+            Path(file.name).chmod(stat.S_IMODE(before.st_mode))
             file.write(body)
             file.flush()
             os.fsync(file.fileno())
