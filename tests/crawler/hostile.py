@@ -7,7 +7,7 @@ from sqlalchemy import update
 from manners.crawler.frontier.tables import crawls, pages, urls
 from manners.crawler.frontier.values import clean
 from manners.evidence.store import EvidenceStore
-from tests.crawler.made import Made
+from tests.crawler.made import Made, site
 
 ATTACKS = (
     "<script>window.hacked = 1; alert(1)</script>",
@@ -62,6 +62,10 @@ def made(place: str | Path) -> None:
     for number, name in enumerate(("W" * 253, "xn--" + "a-" * 80, "b.example")):
         crawl.at += 0.5
         crawl.ask(f"https://{name}/{number}")
+    crawl.at += 0.5
+    changed = ROBOTS.replace(b"/no/", b"/changed/")
+    crawl._sites[SITE] = site(SITE, changed, crawl.at)
+    crawl.ask(f"{SITE}/after the change")
     crawl.write(f"failed: {ATTACKS[0]}{ATTACKS[15]}", 30.0)
     with EvidenceStore(place) as store, store.writing() as connection:
         # What no site can do, but somebody who has the store in hand.

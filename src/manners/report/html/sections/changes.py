@@ -61,9 +61,11 @@ def _paths(changes: list[PathChange]) -> Child:
         element(
             "div",
             untrusted(change.url),
-            small(
-                untrusted(change.before or "no rule"), " → ", untrusted(change.after or "no rule")
-            ),
+            small(_rule(change.before), " → ", _rule(change.after)),
         )
         for change in changes
     ]
+
+
+def _rule(rule: str) -> Child:
+    return untrusted(rule) if rule else "no rule"
