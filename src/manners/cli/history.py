@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from manners.evidence.store import EvidenceStore
     from manners.settings import Settings
 
-_MAX_SITES = 1_000
+_MAX_SITES = 200
 """Sites that are remembered while a list of URLs is checked."""
 _HOW = "a cache in a file (--cache FILE) and the evidence store (--store PLACE) keep it"
 

@@ -85,7 +85,7 @@ def forget(
 ) -> int:
     """Remove sites from the cache, so that their robots.txt is retrieved again.
 
-    Exit code 1 if one of them was not cached.
+    What they said is still known: see robots --history. Exit code 1 if one of them was not cached.
     """
     sites = [origin(with_scheme(url)) for url in urls]
     known = _run(_forget(_open(options), sites))
