@@ -12,6 +12,7 @@ from manners.cache.site import ParsedEntry
 from manners.cache.versions import (
     Version,
     entry_at,
+    merged,
     version_at,
     versions_around,
     versions_of,
@@ -98,6 +99,19 @@ def test_versions_differ_by_what_the_site_says() -> None:
         one._replace(outcome=FOUND.but(complete=False)).content,
     }
     assert len(different) == 7
+
+
+def test_several_sources_make_one_history() -> None:
+    """What both saw is one version, what one saw alone is in its place, whoever is named first."""
+    mine = [version(100, 200, CLOSED), version(400, 450, OPEN)]
+    theirs = [version(150, 250, CLOSED), version(300, 310, None, GONE), version(420, 500, OPEN)]
+    for found in (merged(mine, theirs), merged(theirs, mine)):
+        assert [(each.first, each.last, each.fresh_until, each.body) for each in found] == [
+            (100, 250, 260, CLOSED),
+            (300, 310, 320, None),
+            (400, 500, 510, OPEN),
+        ]
+    assert merged() == merged([], []) == []
 
 
 def answer(moment: float, history: list[Version], profile: str = "rfc9309") -> str | None:
