@@ -19,7 +19,7 @@ from manners.cache.versions import Version, versions_of
 from manners.identity import default_user_agent
 from manners.net.messages import Get, Response, Unreachable
 from manners.retrieval import profiles
-from manners.retrieval.flow import retrieve
+from manners.retrieval.flow import finish, retrieve
 from manners.retrieval.outcome import Availability, Outcome
 from manners.retrieval.profiles import Profile
 from manners.robots import dialects
@@ -243,14 +243,7 @@ class AsyncRobotsCache:
 
     async def _retrieve(self, site: str, before: Entry | None) -> tuple[Outcome, bytes]:
         flow = retrieve(robots_url(site), self.profile, before.copy if before else None)
-        get = next(flow)
-        while True:
-            reply = await self.http.send(get)
-            try:
-                get = flow.send(reply)
-            except StopIteration as end:
-                result: tuple[Outcome, bytes] = end.value
-                return result
+        return await finish(flow, self.http.send)
 
     def _count(self, outcome: Outcome) -> None:
         self._counts.retrievals += 1

@@ -7,7 +7,6 @@ of ours.
 import asyncio
 import base64
 import socket
-import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from manners import _forks
 from manners._text import header_problem
-from manners.errors import Broken, MissingExtra, SettingsError
+from manners.errors import Broken, MissingExtra
 from manners.net import guard
 from manners.net.messages import TLS, Get, Response, Unreachable
 from manners.urls import host, origin, requestable
@@ -28,6 +27,7 @@ try:
     from yarl import URL
 
     from manners.net.bodies import pieces, read_body
+    from manners.net.connecting import guarded_connector, tls_trusting
     from manners.net.cookies import Cookies
     from manners.net.departures import (
         ATTEMPT,
@@ -39,7 +39,7 @@ try:
         TurnLost,
     )
     from manners.net.failures import FAILURES, ProxyFailed, cause_of, tls_detail
-    from manners.net.resolver import GuardedResolver, RefusedAddress, SystemResolver, open_socket
+    from manners.net.resolver import RefusedAddress, open_socket
 except ModuleNotFoundError as error:
     if error.name not in ("aiohttp", "multidict", "yarl"):
         raise
@@ -79,8 +79,8 @@ class Http:
             raise ValueError(f"user_agent {problem}")
         self._allow_private = allow_private
         self._user_agent, self._proxy = user_agent, proxy
-        # A bad file is an error right here. True: aiohttp's own, with the system's authorities.
-        self._tls = _trusting(ca_file) if ca_file else True
+        # A bad file is an error right here.
+        self._tls = tls_trusting(ca_file)
         self._auth = {origin(url): _basic(*login) for url, login in (auth or {}).items()}
         self._pool = _ConnectionPool(connections, keep_alive)
         self._cookies = cookies
@@ -196,13 +196,13 @@ class Http:
 
     def _open(self, cookies: AbstractCookieJar, keep_alive: bool) -> aiohttp.ClientSession:
         guarded = not self._allow_private and self._proxy is None
-        connector = aiohttp.TCPConnector(
-            limit=self._pool.connections,
-            force_close=not keep_alive,
-            use_dns_cache=False,  # one lookup for each connection, judged and used
-            resolver=GuardedResolver(self._resolver or SystemResolver(), guarded),
-            socket_factory=partial(_socket, guarded),
-            ssl=self._tls,
+        connector = guarded_connector(
+            partial(_socket, guarded),
+            guarded=guarded,
+            tls=self._tls,
+            resolver=self._resolver,
+            connections=self._pool.connections,
+            keep_alive=keep_alive,
         )
         return aiohttp.ClientSession(
             connector=connector,
@@ -322,17 +322,6 @@ def _with_cookies(headers: Mapping[str, str], cookies: str) -> Mapping[str, str]
         return headers
     name = next((name for name in headers if name.lower() == "cookie"), "Cookie")
     return {**headers, name: "; ".join(filter(None, (headers.get(name), cookies)))}
-
-
-def _trusting(ca_file: str) -> ssl.SSLContext:
-    """TLS that trusts the authorities of a file."""
-    try:
-        return ssl.create_default_context(cafile=ca_file)
-    except ssl.SSLError:
-        problem = f"{ca_file!r} has no certificate in PEM format"
-    except OSError as error:
-        problem = f"cannot read {ca_file!r}: {error.strerror}"
-    raise SettingsError("ca_file", problem)
 
 
 def _basic(name: str, password: str) -> dict[str, str]:

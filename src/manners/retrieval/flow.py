@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from manners._text import count
 from manners.charset import charset_of
-from manners.net.messages import Get, Response, Unreachable
+from manners.net.messages import Get, Response, Send, Unreachable
 from manners.retrieval.outcome import Availability, Outcome, RobotsHop
 from manners.retrieval.profiles import Profile
 from manners.urls import host, redirect_target, without_credentials
@@ -88,6 +88,18 @@ def retrieve(robots_url: str, profile: Profile, copy: Copy | None = None) -> Flo
                 return history.end(Availability.UNAVAILABLE, str(status))
             case Response(status):
                 return history.end(Availability.UNREACHABLE, str(status))
+
+
+async def finish(flow: Flow, send: Send) -> tuple[Outcome, bytes]:
+    """Send the requests of a retrieval, and return what comes of it."""
+    get = next(flow)
+    while True:
+        reply = await send(get)
+        try:
+            get = flow.send(reply)
+        except StopIteration as end:
+            result: tuple[Outcome, bytes] = end.value
+            return result
 
 
 class _History:
