@@ -24,8 +24,10 @@ FILE = "manners.toml"
 """The file of settings in the working folder."""
 PREFIX = "MANNERS_"
 """What variables of settings begin with."""
-NOT_SETTINGS = ("MANNERS_PURE", "MANNERS_CFLAGS")
-"""Variables that begin so, but are of the engine and its build."""
+WEBHOOK, WEBHOOK_SECRET = "MANNERS_WEBHOOK", "MANNERS_WEBHOOK_SECRET"
+"""Variables of `manners watch`: both may hold secrets, and are no settings, which are shown."""
+NOT_SETTINGS = ("MANNERS_PURE", "MANNERS_CFLAGS", WEBHOOK, WEBHOOK_SECRET)
+"""Variables that begin so, but are no settings."""
 MAX_NAME = 100
 """How much of a name an error message quotes."""
 

@@ -49,6 +49,11 @@ def open_backend(where: str, timeout: float = _WAIT) -> "SqliteCache":  # noqa: 
     return SqliteCache(Path(where.removeprefix("sqlite:///")))
 
 
+def connect(path: Path, wait: float) -> sqlite3.Connection:
+    """Open a cache file; `wait` is how many seconds another process may take to write."""
+    return _sqlite.connect(path, _APPLICATION, _SCHEMA, wait)
+
+
 class SqliteCache:
     """Entries in a file, and the versions of each site's robots.txt.
 
@@ -116,7 +121,7 @@ class SqliteCache:
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
-            self._connection = _sqlite.connect(self.path, _APPLICATION, _SCHEMA, _WAIT)
+            self._connection = connect(self.path, _WAIT)
         return self._connection
 
     def _load(self, origin: str) -> Entry | None:
