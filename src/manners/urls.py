@@ -82,7 +82,7 @@ def with_scheme(text: str) -> str:
     found = _BARE(text)
     if found is None:
         return text
-    return ("http://" if _is_this_machine(found[1].lower()) else "https://") + text
+    return ("http://" if is_this_machine(found[1].lower()) else "https://") + text
 
 
 _BARE = re.compile(
@@ -92,7 +92,7 @@ _BARE = re.compile(
 ).fullmatch
 
 
-def _is_this_machine(host: str) -> bool:
+def is_this_machine(host: str) -> bool:
     """Whether a host is this machine, by its name (RFC 6761 section 6.3) or its address."""
     from ipaddress import ip_address
 

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from manners.lint.difference import difference
 from manners.robots.policy import Robots
 
 
@@ -16,7 +17,9 @@ def effect_of(before: Robots, after: Robots) -> Effect:
     """What changes for whom, between two files.
 
     >>> from manners.robots.policy import parse
-    >>> effect_of(parse("User-agent: *\\nDisallow: /a"), parse("User-agent: *\\nDisallow: /b"))
+    >>> old, new = parse("User-agent: *\\nDisallow: /a"), parse("User-agent: *\\nDisallow: /")
+    >>> effect_of(old, new).values["equal"]
+    False
     """
-    del before, after
-    return Effect([], {})
+    found = difference(before, after)
+    return Effect(found.sentences, found.to_dict())

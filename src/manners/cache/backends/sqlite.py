@@ -58,11 +58,11 @@ class SqliteCache:
     """Entries in a file, and the versions of each site's robots.txt.
 
     The file is opened when first needed, in a thread of its own, and again after a failure: it may
-    have been replaced.
+    have been replaced. `wait` is how many seconds another process may take to write.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, wait: float | None = None) -> None:
+        self.path, self._wait = path, wait
         self._thread: ThreadPoolExecutor | None = None
         self._connection: sqlite3.Connection | None = None
         self._saves = 0
@@ -121,7 +121,7 @@ class SqliteCache:
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
-            self._connection = connect(self.path, _WAIT)
+            self._connection = connect(self.path, _WAIT if self._wait is None else self._wait)
         return self._connection
 
     def _load(self, origin: str) -> Entry | None:
