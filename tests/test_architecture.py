@@ -59,6 +59,11 @@ QUIET = [
     "report/stored",
     "report/timeline",
     "client/redirects",
+    "watch/deciding",
+    "watch/effect",
+    "watch/pace",
+    "watch/sight",
+    "watch/signing",
     "report/html/**/*",
 ]
 """What decides: no input or output, no clock and no randomness, directly or through others."""

@@ -9,7 +9,7 @@ import pytest
 from aiohttp.abc import AbstractResolver
 
 from manners.cache.robots import AsyncRobotsCache
-from manners.net import guard, http
+from manners.net import connecting, guard
 from manners.net.messages import Get, Response
 from manners.net.resolver import GuardedResolver
 from manners.retrieval.outcome import Availability, Outcome
@@ -140,7 +140,7 @@ def test_the_last_gate_holds_alone(monkeypatch: pytest.MonkeyPatch) -> None:
         def __init__(self, resolver: AbstractResolver, _: bool) -> None:
             super().__init__(resolver, False)
 
-    monkeypatch.setattr(http, "GuardedResolver", Unguarded)
+    monkeypatch.setattr(connecting, "GuardedResolver", Unguarded)
 
     async def main() -> None:
         async with serving() as server:

@@ -21,7 +21,7 @@ from manners.net.resolver import open_socket
 from manners.urls import host, requestable
 
 CONNECT, TOTAL = 5.0, 10.0
-"""Seconds: for one attempt to connect, and for lookup, connection, request and head of the reply."""
+"""Seconds: for one attempt to connect, and from the lookup to the head of the reply."""
 
 
 class Poster:

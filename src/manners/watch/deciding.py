@@ -112,7 +112,7 @@ def decide(site: str, known: Known | None, entry: Entry, now: float) -> tuple[Kn
     return after, None
 
 
-def _reported(  # noqa: PLR0913, PLR0917 (the parts of an event)
+def _reported(  # noqa: PLR0917 (the parts of an event)
     site: str, before: Known, after: Known, kind: Kind, sight: Sight | None, cause: str = ""
 ) -> tuple[Known, Event]:
     number = before.events + 1

@@ -129,7 +129,8 @@ class Journal:
         try:
             return msgspec.json.decode(row[0], type=Known)
         except (msgspec.MsgspecError, TypeError, ValueError, RecursionError):
-            raise StoreError(str(self.path), f"what is known of {site} cannot be read") from None
+            problem = f"what is known of {site} cannot be read; watch with another cache"
+            raise StoreError(str(self.path), problem) from None
 
     def _record(
         self,

@@ -29,7 +29,7 @@ class OpenWatch:
     slots of its hosts, and with its User-Agent. The file at `path` is a cache like any other.
     """
 
-    def __init__(  # noqa: PLR0913 (the parts of a watch)
+    def __init__(
         self,
         sites: Sequence[str],
         settings: Settings,

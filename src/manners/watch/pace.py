@@ -7,8 +7,8 @@ from manners._text import duration
 
 MINUTE = 60.0
 MIN_EVERY = 5 * MINUTE
-"""Seconds. No crawler notices a change sooner: RFC 9309 lets them use a copy for a day. A robots.txt
-that is asked for more often is traffic that helps nobody."""
+"""Seconds. Crawlers may use a copy for a day (RFC 9309 section 2.4), and hardly any sees a change
+sooner: to ask more often is traffic that helps nobody."""
 MIN_EVERY_HERE = 1.0
 """Seconds, for sites on this machine: somebody tries things out."""
 MAX_EVERY = 31 * 86_400.0

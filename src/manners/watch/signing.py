@@ -1,7 +1,8 @@
 """The signature of a message, by which a receiver knows who sent it. Quiet.
 
-The header is `Manners-Signature: t=TIME,v1=SIGNATURE`: TIME is in seconds since the epoch, SIGNATURE
-is the HMAC-SHA-256, in hexadecimal, of TIME, a full stop and the body, with the shared secret.
+The header is `Manners-Signature: t=TIME,v1=SIGNATURE`: TIME is in seconds since the epoch, and
+SIGNATURE the HMAC-SHA-256, in hexadecimal, of TIME, a full stop and the body, with the shared
+secret.
 """
 
 import hmac

@@ -102,14 +102,19 @@ def command(
     watched = _sites(inputs.UrlList.of(sites, urls, urls_column), settings)
     interval = None if once else _interval(every or EVERY, watched)
     from manners.cli.events import Printer
+    from manners.store.locks import InUse
     from manners.watch.opening import OpenWatch, cache_path, only_watch
 
     printer = Printer(json)
     channels = [printer, *_channels(exec_, webhook, webhook_secret_file, settings)]
     path = cache_path(settings.cache or CACHE)
-    with only_watch(path):
-        watch = OpenWatch(watched, settings, path, channels, inputs.warn, every=interval)
-        was_stopped = _run(watch, watched, settings, interval)
+    watch = OpenWatch(watched, settings, path, channels, inputs.warn, every=interval)
+    try:
+        with only_watch(path):
+            was_stopped = _run(watch, watched, settings, interval)
+    except InUse as error:  # as when cron starts the next run before the last one has ended
+        inputs.warn(str(error))
+        return UNDECIDED
     if interval is not None:
         return 0
     if was_stopped:
