@@ -104,12 +104,16 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 1024
+
+
 @contextmanager
 def _serving(make: Callable[[int], Any], handler: Callable[[Any], type[_Handler]]) -> Iterator[Any]:
     class Placeholder(_Handler):
         pass
 
-    server = ThreadingHTTPServer(("0.0.0.0", 0), Placeholder)
+    server = _Server(("0.0.0.0", 0), Placeholder)
     place = make(server.server_port)
     server.RequestHandlerClass = handler(place)
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()

@@ -39,7 +39,6 @@ class Watcher:
         *,
         every: float | None = None,
         retries: Retries | None = None,
-        start_gap: float = START_GAP,
         draw: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -47,7 +46,7 @@ class Watcher:
         """Looks at sites that could not be reached, or asked for a pause."""
         self._sites, self._every = sites, every
         self._observer, self._journal, self._warn = observer, journal, warn
-        self._start_gap, self._draw, self._clock = start_gap, draw, clock
+        self._draw, self._clock = draw, clock
         self._tellers = [
             Teller(
                 channel,
@@ -128,7 +127,7 @@ class Watcher:
         """Wait for the site that is due first, and take it."""
         while (wait := agenda[0][0] - self._clock()) > 0:
             await asyncio.sleep(min(wait, _LONGEST_SLEEP))
-        await asyncio.sleep(self._start_gap)
+        await asyncio.sleep(START_GAP)
         return heapq.heappop(agenda)
 
     async def _look(self, site: str) -> float:
