@@ -68,8 +68,8 @@ def test_a_change_is_printed_with_its_impact(place: Sites, run: Run) -> None:
     assert f"{place.url()}  changed" in ran.lines[0]
     assert ran.lines[1] == f"  {place.url()}/robots.txt changed: 30 bytes before, 26 bytes now."
     assert "loses everything" in ran.lines[2]
-    assert any(line.startswith("  closed for everybody") for line in ran.lines)
-    assert "    /  no rule -> line 2: Disallow: /" in ran.lines
+    assert ran.lines[3].startswith("  everybody whom no group names: Googlebot, ")
+    assert ran.lines[4:6] == ["    closed  /", "            no rule -> line 2: Disallow: /"]
     assert run(place.url(), "--once").code == 0
 
 

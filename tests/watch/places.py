@@ -94,7 +94,7 @@ class Receiver:
 
 class _Handler(BaseHTTPRequestHandler):
     def reply(self, status: int, body: bytes = b"", *headers: tuple[str, str]) -> None:
-        self.send_response(status)
+        self.send_response_only(status)
         for name, value in (("Content-Length", str(len(body))), *headers):
             self.send_header(name, value)
         self.end_headers()

@@ -193,6 +193,19 @@ def test_a_copy_is_confirmed_with_a_conditional_request(tmp_path: Path) -> None:
     assert place.headers[-1]["if-none-match"] == '"1"'
 
 
+def test_a_file_that_was_just_changed_is_asked_for_again(tmp_path: Path) -> None:
+    """It may change once more in the same second, and keep its date: nothing is missed."""
+    now = "Thu, 01 Oct 2026 06:00:00 GMT"
+    old = "Thu, 01 Oct 2026 05:00:00 GMT"
+    with sites() as place:
+        for changed in (now, old):
+            headers = (("Last-Modified", changed), ("ETag", '"1"'), ("Date", now))
+            place.answers["127.0.0.1"] = Answer(200, b"a: b", headers)
+            once(place, tmp_path / "w.db")
+        once(place, tmp_path / "w.db")
+    assert ["if-none-match" in sent for sent in place.headers] == [False, False, True]
+
+
 def test_the_cache_of_a_crawl_can_be_watched(tmp_path: Path) -> None:
     """What another command retrieved is a copy like any other, fresh or not: the site is asked."""
     path = tmp_path / "w.db"

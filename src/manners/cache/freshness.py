@@ -51,7 +51,7 @@ def retry_after(text: str, now: float) -> float | None:
     text = text.strip()
     if _SECONDS(text):
         return float(text)
-    date = _date(text)
+    date = read_date(text)
     return None if date is None else max(date - now, 0.0)
 
 
@@ -68,14 +68,19 @@ def _lifetime(outcome: Outcome, now: float) -> float | None:
     expires = outcome.header("expires").strip()
     if not expires:
         return None
-    until = _date(expires)
+    until = read_date(expires)
     if until is None:  # RFC 9111 section 5.3: an invalid date, "0" above all, is in the past
         return 0.0
-    sent = _date(outcome.header("date"))
+    sent = read_date(outcome.header("date"))
     return until - (now if sent is None else sent) - spent
 
 
-def _date(text: str) -> float | None:
+def read_date(text: str) -> float | None:
+    """The time of a date in a header (RFC 9110 section 5.6.7); None if it is none.
+
+    >>> read_date("Thu, 01 Jan 1970 00:02:00 GMT")
+    120.0
+    """
     try:
         date = parsedate_to_datetime(text)
         if date.tzinfo is None:  # RFC 9110 section 5.6.7: always GMT

@@ -10,6 +10,8 @@ from manners.watch.journal import Delivery
 
 _CLASSES, _NAMES, _EXAMPLES = 10, 8, 5
 """Classes of agents, names in each, and paths of each that people see; JSON has all."""
+_LONGEST = 300
+"""Characters of a path, or of a line."""
 _COLOURS = {"changed": "yellow", "unreachable": "red", "back": "green", "watching": "dim"}
 
 
@@ -41,7 +43,7 @@ def event_lines(values: dict[str, Any]) -> Iterator[str]:
     for change in changes[:_CLASSES]:
         yield from _change_lines(change)
     if len(changes) > _CLASSES:
-        yield f"  and {count(len(changes) - _CLASSES, 'other class')}; --json has them all"
+        yield f"  {count(len(changes) - _CLASSES, 'more kind')} of agents; --json has them all"
 
 
 def _styled(kind: str) -> str:
@@ -49,22 +51,29 @@ def _styled(kind: str) -> str:
 
 
 def _change_lines(change: dict[str, Any]) -> Iterator[str]:
-    names = [*change["agents"], *change["crawlers"]]
-    shown = ", ".join("everybody else" if name == "*" else name for name in names[:_NAMES])
-    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
-    who = printable(cut(shown, 400)) + more
-    for title in ("closed", "opened"):
-        witnesses = change[title]
-        if witnesses:
-            yield f"  {title} for {who}:"
-        for witness in witnesses[:_EXAMPLES]:
-            path = printable(cut(witness["path"], 200))
-            yield f"    {path}  {_rule(witness['before'])} -> {_rule(witness['after'])}"
+    """A class of agents as `manners diff` shows it."""
+    yield f"  {_agents(change)}"
+    for title, style in (("closed", "red"), ("opened", "green")):
+        for witness in change[title][:_EXAMPLES]:
+            path = printable(cut(witness["path"], _LONGEST))
+            yield f"    {render.styled(title, style)}  {path}"
+            lines = f"{_rule(witness['before'])} -> {_rule(witness['after'])}"
+            yield f"            {render.styled(lines, 'dim')}"
     if not change["decided"]:
-        yield f"  for {who}: not everything could be compared"
+        yield "    not everything could be compared"
+
+
+def _agents(change: dict[str, Any]) -> str:
+    agents = [name for name in change["agents"] if name != "*"]
+    names = [printable(name) for name in (*agents, *change["crawlers"])]
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    listed = cut(", ".join(names[:_NAMES]), _LONGEST) + more
+    if "*" in change["agents"]:
+        return "everybody whom no group names" + (f": {listed}" if listed else "")
+    return listed
 
 
 def _rule(rule: dict[str, Any] | None) -> str:
     if rule is None:
         return "no rule"
-    return f"line {rule['line']}: {printable(cut(rule['text'], 200))}"
+    return f"line {rule['line']}: {printable(cut(rule['text'], _LONGEST))}"

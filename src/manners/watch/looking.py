@@ -18,7 +18,7 @@ from manners.urls import robots_url
 from manners.watch.deciding import Event, body_of, decide
 from manners.watch.effect import effect_of
 from manners.watch.journal import Journal
-from manners.watch.sight import Known, Sight
+from manners.watch.sight import Known, Sight, copy_to_confirm
 
 
 class Versions(Protocol):
@@ -66,7 +66,7 @@ class Observer:
         if known is not None and self._clock() < known.not_before:  # it asked for a pause
             return known, None
         before = await self._entry(site)
-        flow = retrieve(robots_url(site), self._profile, before.copy if before else None)
+        flow = retrieve(robots_url(site), self._profile, copy_to_confirm(before))
         outcome, body = await finish(flow, self._send)
         now = self._clock()
         entry = next_entry(before, site, outcome, body, self._profile, now)

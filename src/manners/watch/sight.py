@@ -7,6 +7,8 @@ from typing import Any
 
 from manners._text import count, printable
 from manners.cache.entry import Entry
+from manners.cache.freshness import read_date
+from manners.retrieval.flow import Copy
 from manners.retrieval.outcome import Availability
 
 
@@ -92,6 +94,24 @@ class Known:
 def is_unreachable(entry: Entry) -> bool:
     """Whether a site could not be reached at the last look."""
     return entry.outcome.availability is Availability.UNREACHABLE
+
+
+def copy_to_confirm(entry: Entry | None) -> Copy | None:
+    """The copy that a site may confirm instead of sending the file; None if it has to send it.
+
+    Dates have seconds, and many tags are made of dates: a file that was changed right before it was
+    sent may have been changed again in the same second. RFC 9110 section 8.8.2.2 asks for 60.
+    """
+    if entry is None or entry.copy is None:
+        return None
+    changed_at = read_date(entry.last_modified) if entry.last_modified else None
+    sent_at = read_date(entry.outcome.header("date")) if entry.outcome.header("date") else None
+    is_recent = changed_at is not None and changed_at > (sent_at or entry.fetched_at) - _RECENT
+    return None if is_recent else entry.copy
+
+
+_RECENT = 60.0
+"""Seconds."""
 
 
 def moment(at: float) -> str:
