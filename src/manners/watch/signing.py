@@ -7,6 +7,8 @@ secret.
 
 import hmac
 
+from manners._text import count
+
 HEADER = "Manners-Signature"
 MIN_SECRET = 16
 """Bytes: a shorter secret can be guessed."""
@@ -30,5 +32,5 @@ def read_secret(data: bytes) -> bytes:
     """
     secret = data.strip()
     if len(secret) < MIN_SECRET:
-        raise ValueError(f"has {len(secret)} bytes; a secret needs at least {MIN_SECRET}")
+        raise ValueError(f"has {count(len(secret), 'byte')}; a secret needs at least {MIN_SECRET}")
     return secret
