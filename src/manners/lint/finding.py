@@ -65,8 +65,11 @@ class Fix(NamedTuple):
     @property
     def is_move(self) -> bool:
         """Whether it inserts lines in one place, and removes them in another."""
-        inserts = [edit.start == edit.end for edit in self.edits]
-        return inserts == [True, False] and not self.edits[1].replacement
+        if len(self.edits) != 2:
+            return False
+        insertion, removal = self.edits
+        is_insertion = insertion.start == insertion.end
+        return is_insertion and removal.start < removal.end and not removal.replacement
 
 
 class Finding(NamedTuple):
