@@ -23,7 +23,9 @@ from manners.crawler.crawl import Crawl, crawl
 from manners.crawler.fleet import Fleet
 from manners.crawler.fleet_values import FINISHED, INTERRUPTED
 from manners.crawler.frontier import crawls
+from manners.crawler.holdings import Holdings
 from manners.crawler.page import CrawledPage
+from manners.crawler.run import CrawlRun
 from manners.errors import InvalidURL, StoreError
 from manners.evidence import store as evidence_store
 from manners.evidence.store import EvidenceStore
@@ -710,6 +712,40 @@ def test_many_hosts_with_few_connections(place: str) -> None:
         assert most_at_once(ran.site.log) <= 5
 
     visiting(work, lambda _: {}, place, seconds=120.0)
+
+
+def test_hosts_that_are_taken_while_the_store_is_asked_for_the_end(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pages that were given back for the question are granted again: the limit is not reached."""
+    take_more, conclude = Holdings.take_more, CrawlRun._conclude
+    concluding: list[CrawlRun] = []
+
+    def take_late(self: Holdings, now: float) -> float | None:
+        return take_more(self, now) if concluding else None
+
+    async def conclude_slowly(self: CrawlRun) -> None:
+        concluding.append(self)
+        await conclude(self)
+
+    async def give_back(self: Fleet, budget: Budget) -> None:
+        await give_back_pages(self, budget)
+        if len(concluding) == 1:
+            run = concluding[0]
+            run._holdings.take_at = 0.0
+            for _ in range(200):
+                run.look()
+                await asyncio.sleep(0.005)
+                if run._ending.exceeded is not None or run._ending.is_over:
+                    break
+
+    give_back_pages = Fleet.give_back
+    monkeypatch.setattr(Holdings, "take_more", take_late)
+    monkeypatch.setattr(CrawlRun, "_conclude", conclude_slowly)
+    monkeypatch.setattr(Fleet, "give_back", give_back)
+    ran = crawled(of(home=html("/a"), a=html()), place, source="links", max_pages=100)
+    assert ran.crawl.ended == FINISHED
+    assert len(ran.pages) == 2
 
 
 def most_at_once(log: Sequence[Visit]) -> int:

@@ -239,7 +239,9 @@ class CrawlRun:
     def _end_when_idle(self, now: float) -> float | None:
         """Nothing is under way: end, unless something may start later; when to look again."""
         ending = self._ending
-        if ending.reason or (ending.exceeded is not None and self._is_alone):
+        # While the store has pages back, none can be reserved, though more may be granted.
+        is_spent = ending.exceeded is not None and self._is_alone and not self._is_asking
+        if ending.reason or is_spent:
             ending.finish(ending.reason or str(ending.exceeded))
         elif not (self._stages.is_pending or self._holdings.is_taking or self._is_asking):
             if ending.may_start and self._scheduler.queues:
