@@ -14,6 +14,7 @@ import pytest
 from manners.settings.names import WEBHOOK, WEBHOOK_SECRET
 from tests.cli.running import AT_ONCE, Run, runner, settle
 from tests.watch.places import PATIENCE, SECRET, Receiver, Sites, receiver, sites, wait_until
+from tests.watch.test_delivering import is_running
 
 SETTINGS = AT_ONCE | dict.fromkeys(
     ("CONNECT_TIMEOUT", "READ_TIMEOUT", "TOTAL_TIMEOUT"), str(PATIENCE)
@@ -343,6 +344,29 @@ def test_a_signal_ends_a_watch_cleanly(place: Sites, run: Run, number: int) -> N
     assert (process.returncode, err) == (0, "")
     assert run(place.url(), "--once").code == 0
     assert not Path("manners-watch.db-watch").exists()
+
+
+def test_a_second_signal_ends_a_watch_at_once(place: Sites, run: Run, tmp_path: Path) -> None:
+    """The first one lets a command finish; with the second it is killed, and called next time."""
+    run(place.url(), "--once")
+    place.say(CLOSED)
+    code = (
+        "import os, pathlib, time;"
+        "pathlib.Path('new').write_text(str(os.getpid())); os.rename('new', 'pid');"
+        "time.sleep(600)"
+    )
+    noted = tmp_path / "pid"
+    with started(place.url(), "--once", "--exec", f'{sys.executable} -c "{code}"') as process:
+        wait_until(noted.exists)
+        process.send_signal(signal.SIGTERM)
+        assert is_running(int(noted.read_text()))
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, err) == (130, "")
+    wait_until(lambda: not is_running(int(noted.read_text())))
+    code = "open('again', 'w').close()"
+    assert run(place.url(), "--once", "--exec", f'{sys.executable} -c "{code}"').code == 0
+    assert (tmp_path / "again").exists()
 
 
 def test_a_watch_reports_what_changes_while_it_runs(place: Sites, run: Run) -> None:

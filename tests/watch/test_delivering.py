@@ -133,7 +133,7 @@ def test_a_webhook_is_signed() -> None:
 
 @pytest.mark.parametrize(
     ("status", "problem"),
-    [(500, "replied 500"), (404, "replied 404"), (410, "replied 410"), (304, "are not followed")],
+    [(500, "replied 500"), (404, "replied 404"), (410, "replied 410"), (303, "are not followed")],
 )
 def test_what_a_receiver_does_not_accept_is_a_problem(status: int, problem: str) -> None:
     """Everything but a success; the message does not show the path, which may be a secret."""

@@ -516,6 +516,15 @@ def test_the_journal_of_another_application_is_refused(tmp_path: Path) -> None:
         asyncio.run(main())
 
 
+def test_a_watch_that_is_stopped_before_it_begins_does_nothing(tmp_path: Path) -> None:
+    """A signal may come first."""
+    with sites() as place:
+        watch = OpenWatch([place.url()], SETTINGS, tmp_path / "w.db", [], print, every=3600.0)
+        watch.watcher.stop()
+        asyncio.run(watch.run())
+    assert place.asked == []
+
+
 def test_stopping_a_watch_that_waits_ends_it(tmp_path: Path) -> None:
     """Also one that has nothing to do for hours."""
     with sites() as place:

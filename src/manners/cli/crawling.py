@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -153,11 +154,11 @@ def interruptible(crawl: "_Stoppable", *, is_quiet: bool = False) -> Iterator[No
 
     A signal that is ignored stays ignored: `nohup`, and scripts with `&`, rely on it.
     """
-    signals: list[int] = []
+    signals = count()
 
-    def stop(number: int, _: object) -> None:
-        signals.append(number)
-        if len(signals) == 1:
+    def stop(*_: object) -> None:
+        # Another signal may come in the middle of this function: exactly one of them is the first.
+        if next(signals) == 0:
             crawl.stop()
             if not is_quiet:
                 print("\nfinishing the running requests; Ctrl-C again aborts", file=sys.stderr)

@@ -59,7 +59,9 @@ class Watcher:
             )
             for channel in channels
         ]
-        self._looking: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        """The one that looks, and one for each channel, while it runs."""
+        self._is_stopped = False
 
     @property
     def undelivered(self) -> int:
@@ -68,24 +70,34 @@ class Watcher:
 
     def stop(self) -> None:
         """Start nothing more, finish the deliveries that are under way, and end."""
+        self._is_stopped = True
         for teller in self._tellers:
             teller.stop()
-        if self._looking is not None:
-            self._looking.cancel()
+        for looking in self._tasks[:1]:
+            looking.cancel()
+
+    def abort(self) -> None:
+        """End at once: what is being delivered is delivered again by the next run."""
+        self.stop()
+        for task in self._tasks:
+            task.cancel()
 
     async def run(self) -> None:
         """Look at all sites, once or until `stop`, and deliver what there is to report."""
         await self._journal.drop_old(self._clock())
-        self._looking = asyncio.create_task(self._look_at_all())
-        self._looking.add_done_callback(self._expect_no_more)
-        tasks = [self._looking, *(asyncio.create_task(teller.run()) for teller in self._tellers)]
+        if self._is_stopped:
+            return
+        looking = asyncio.create_task(self._look_at_all())
+        looking.add_done_callback(self._expect_no_more)
+        telling = [asyncio.create_task(teller.run()) for teller in self._tellers]
+        self._tasks = [looking, *telling]
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+            done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_EXCEPTION)
             for task in done:
                 if not task.cancelled():
                     task.result()  # raises what went wrong
         finally:
-            await _cancel(tasks)
+            await _cancel(self._tasks)
 
     def _expect_no_more(self, _: object) -> None:
         for teller in self._tellers:

@@ -109,50 +109,71 @@ def command(
     channels = [printer, *_channels(exec_, webhook, webhook_secret_file, settings)]
     path = cache_path(settings.cache or CACHE)
     watch = OpenWatch(watched, settings, path, channels, inputs.warn, every=interval)
+    running = _Run(watch)
     try:
         with only_watch(path):
-            was_stopped = _run(watch, watched, settings, interval)
+            _announce(watched, settings, interval)
+            running.run()
     except InUse as error:  # as when cron starts the next run before the last one has ended
         inputs.warn(str(error))
         return UNDECIDED
     if interval is not None:
         return 0
-    if was_stopped:
+    if running.was_stopped:
         return INTERRUPTED
     if watch.watcher.unreachable or watch.watcher.undelivered:
         return UNDECIDED
     return 1 if printer.changes else 0
 
 
-def _run(
-    watch: "OpenWatch", sites: list[str], settings: "Settings", interval: float | None
-) -> bool:
-    """Run a watch; returns whether it was stopped by Ctrl-C or SIGTERM."""
-    from manners._portal import portal
-    from manners.cli.crawling import interruptible
+class _Run:
+    """A watch in the portal: the first signal stops it, and the second ends it at once."""
 
-    class Run:
-        """What the first signal stops, and the second one ends at once."""
+    def __init__(self, watch: "OpenWatch") -> None:
+        self._watch = watch
+        self.was_stopped = False
 
-        was_stopped = False
+    def stop(self) -> None:
+        """Start nothing more, and end."""
+        from manners._portal import portal
 
-        def stop(self) -> None:
-            self.was_stopped = True
-            portal.call(watch.watcher.stop)
+        self.was_stopped = True
+        portal.call(self._watch.watcher.stop)
 
-        def abort(self) -> None:
-            raise KeyboardInterrupt
+    def abort(self) -> None:
+        """End at once."""
+        from manners._portal import portal
 
-    running = Run()
+        self.was_stopped = True
+        portal.call(self._watch.watcher.abort)
+
+    def run(self) -> None:
+        """Run it to its end."""
+        from concurrent.futures import wait
+
+        from manners._portal import portal
+        from manners.cli.crawling import interruptible
+
+        with interruptible(self, is_quiet=True):
+            running = portal.submit(self._watch.run())
+            # A signal that another thread takes wakes nobody: this one has to look for it.
+            while not running.done():
+                wait([running], _GLANCE)
+            running.result()
+
+
+_GLANCE = 0.5
+"""Seconds."""
+
+
+def _announce(sites: list[str], settings: "Settings", interval: float | None) -> None:
+    """Tell a person at a terminal what goes on."""
     if sys.stderr.isatty() and interval is not None:
         print(
             f"watching {count(len(sites), 'site')} every {duration(interval)}"
             f" as {printable(str(settings.identity))}; Ctrl-C ends it",
             file=sys.stderr,
         )
-    with interruptible(running, is_quiet=True):
-        portal.run(watch.run())
-    return running.was_stopped
 
 
 def _sites(urls: inputs.UrlList, settings: "Settings") -> list[str]:
