@@ -85,8 +85,7 @@ class CrawlRun:
         self._had_pages = False
         """Whether there were some left when it last asked for more."""
         self._is_asking = False
-        """Whether the store is asked for pages, or takes some back: never both at a time, else it
-        and the budget here would not have the same."""
+        """Whether the store is asked for pages, or takes some back: never both at a time."""
         self._conclude_at = 0.0
 
     # What a discovery does in its own way.
@@ -239,9 +238,8 @@ class CrawlRun:
     def _end_when_idle(self, now: float) -> float | None:
         """Nothing is under way: end, unless something may start later; when to look again."""
         ending = self._ending
-        # While the store has pages back, none can be reserved, though more may be granted.
-        is_spent = ending.exceeded is not None and self._is_alone and not self._is_asking
-        if ending.reason or is_spent:
+        may_get_pages = self._is_asking or not self._is_alone  # some of these were given back
+        if ending.reason or (ending.exceeded is not None and not may_get_pages):
             ending.finish(ending.reason or str(ending.exceeded))
         elif not (self._stages.is_pending or self._holdings.is_taking or self._is_asking):
             if ending.may_start and self._scheduler.queues:
