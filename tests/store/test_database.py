@@ -679,7 +679,7 @@ def test_two_that_wait_for_each_other_both_write(postgres: Postgres) -> None:
         with ThreadPoolExecutor(2) as pool:
             futures = [pool.submit(writing, first, (1, 2)), pool.submit(writing, second, (2, 1))]
             tries = [future.result(120.0) for future in futures]
-        assert sorted(tries) == [1, 2]
+        assert min(tries) == 1 < max(tries)  # who is repeated may meet the other once more
         assert execute(place, "SELECT at FROM crawls ORDER BY id") == [(3,), (3,)]
 
 
