@@ -279,7 +279,7 @@ def test_no_more_than_two_at_a_time(crowds: dict[str, Crawled], name: str, most:
 
 
 def test_scrapy_alone_does_not_keep_its_limit(crowds: dict[str, Crawled]) -> None:
-    """It is why a slot has a delay here, however short; one day there may be no need for it."""
+    """It is why its queue is replaced here; one day there may be no need for it."""
     assert crowds["Scrapy alone"].most > 2
 
 

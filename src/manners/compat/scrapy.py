@@ -11,6 +11,7 @@ ROBOTSTXT_PARSER = "manners.compat.scrapy.MannersRobotParser"
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from weakref import WeakKeyDictionary
@@ -36,13 +37,6 @@ if TYPE_CHECKING:
 _ASYNCIO = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 _EARLY = 0.05
 """Seconds before the end of a pause at which a slot gets its own delay back."""
-_MIN_DELAY = 0.01
-"""Least seconds between requests of a slot.
-
-Without any delay, Scrapy 2.19 starts everything in a slot's queue at once: it counts requests only
-once they have started.
-"""
-
 log = logging.getLogger(__name__)
 
 
@@ -195,10 +189,12 @@ class MannersMiddleware:
         slot, pause = self._slots.get(key), self._pauses.get(key)
         if slot is None:
             return
+        if not isinstance(slot.queue, _CountedQueue):
+            slot.queue = _CountedQueue(slot)
         slot.concurrency = min(slot.concurrency, self._concurrency(visit.name))
         # A delay that is too long to wait for is not the slot's: the client lets one request pass.
         least = visit.delay if visit.delay <= self.client.settings.defer_beyond else 0.0
-        least = max(least, pause.delay if pause else 0.0, _MIN_DELAY)
+        least = max(least, pause.delay if pause else 0.0)
         if _shortest(slot) < least:
             slot.delay = max(slot.delay, least)
             _set_jitter(slot, 0)
@@ -279,6 +275,24 @@ def _has_asyncio() -> bool:
 def _key(request: Request) -> str:
     key: str = request.meta.get("download_slot", "")
     return key
+
+
+class _CountedQueue(deque["tuple[Request, Any]"]):
+    """The queue of a slot, from which a request counts as soon as it is taken.
+
+    Scrapy 2.19 counts requests only once they have started, which is later: by then it may have
+    taken more than the slot has room for.
+    """
+
+    def __init__(self, slot: "Slot") -> None:
+        super().__init__(slot.queue)
+        self._slot = slot
+
+    def popleft(self) -> "tuple[Request, Any]":
+        """Take the next request; Scrapy counts it again, in a set, and removes it at the end."""
+        found = super().popleft()
+        self._slot.transferring.add(found[0])
+        return found
 
 
 def _since(slot: "Slot") -> float:
