@@ -21,6 +21,7 @@ QUIET = [
     "urls",
     "robots/**/*",
     "lint/**/*",
+    "signals/**/*",
     "sitemaps/**/*",
     "retrieval/**/*",
     "net/messages",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from manners import errors as errors
     from manners import robots as robots
+    from manners import signals as signals
     from manners import urls as urls
     from manners._compiled import KERNEL
     from manners.cache.blocking import RobotsCache, check
@@ -122,7 +123,7 @@ _HOME = {
     "parse": "manners.robots.policy",
     "product_token": "manners.robots.agents",
 }
-_MODULES = ("errors", "robots", "urls")
+_MODULES = ("errors", "robots", "signals", "urls")
 
 
 def __getattr__(name: str) -> Any:
