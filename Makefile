@@ -53,7 +53,7 @@ asan: $(VENV)/tested
 	$(BIN)/python -m tests.memory.asan
 
 # Coverage-guided fuzzing for SECONDS each: the plain engine against the kernel; sitemaps and links;
-# the linter.
+# the linter; usage signals.
 # `make check` begins with the same SEED each time, so that a change is not blamed for what chance
 # finds; other runs try something new.
 SECONDS ?= 600
@@ -62,6 +62,7 @@ fuzz: $(VENV)/checked
 	$(BIN)/python -m tests.memory.fuzz -max_total_time=$(SECONDS) -seed=$(SEED)
 	$(BIN)/python -m tests.sitemaps.fuzz -max_total_time=$(SECONDS) -seed=$(SEED)
 	$(BIN)/python -m tests.lint.fuzz -max_total_time=$(SECONDS) -seed=$(SEED)
+	$(BIN)/python -m tests.signals.fuzz -max_total_time=$(SECONDS) -seed=$(SEED)
 
 bench: $(VENV)/measured
 	$(BIN)/python -m benchmarks.engine

@@ -1,8 +1,12 @@
 """What is easy to get wrong in each standard, beyond the shared cases."""
 
+import re
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from manners.signals import PolicyToken, editions, may, standards, usage
+from manners.signals import PURPOSES, PolicyToken, editions, may, standards, usage
 from tests.signals.sources import (
     ANNOUNCED,
     LICENCE_URL,
@@ -24,6 +28,16 @@ def test_every_standard_has_an_edition_with_a_date() -> None:
     for standard in standards():
         assert editions(standard)[-1].name
         assert editions(standard)[-1].date >= "2022"
+
+
+def test_the_documentation_has_every_standard_with_its_version() -> None:
+    """A new reader, and a new draft, have their row."""
+    text = (Path(__file__).parents[2] / "docs" / "how-to" / "usage.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| `([a-z0-9-]+)` \| ([^|]+) \|", text, re.MULTILINE))
+    for standard in standards():
+        assert rows[standard] == editions(standard)[-1].name
+    for purpose in PURPOSES:
+        assert f"\n| `{purpose}` |" in text
 
 
 # Groups of robots.txt.
@@ -74,7 +88,7 @@ def test_the_longest_rule_counts_even_if_it_cannot_be_read() -> None:
 
 def test_a_header_counts_where_robots_txt_is_closed() -> None:
     """Only preferences in robots.txt need a path that may be crawled."""
-    sources = {"robots_txt": "User-agent: *\nDisallow: /\n" + TRAIN_N}
+    sources: dict[str, Any] = {"robots_txt": "User-agent: *\nDisallow: /\n" + TRAIN_N}
     assert page(**sources)["ai-train"].answer == "unknown"
     assert page(**sources, headers=[("Content-Usage", "train-ai=n")])["ai-train"].answer == "no"
 
@@ -108,7 +122,7 @@ def test_a_ceiling_is_marked_as_implied() -> None:
     """`use` refuses by level; no word of the line names the purpose."""
     found = page(robots_txt=robots("Content-Signal: use=immediate"))
     for purpose in ("ai-train", "search", "archive", "ai-index"):
-        assert [claim.implied for claim in found[purpose].claims] == [True]  # type: ignore[index]
+        assert [claim.implied for claim in found[purpose].claims] == [True]
     assert found["ai-input"].answer == "unknown"
 
 
@@ -117,7 +131,7 @@ def test_a_ceiling_is_marked_as_implied() -> None:
 
 def test_a_license_behind_the_rules_of_a_group_is_that_groups() -> None:
     """An agent of another group has no licence."""
-    sources = {
+    sources: dict[str, Any] = {
         "robots_txt": f"User-agent: a\nAllow: /\nLicense: {LICENCE_URL}\nUser-agent: *\nAllow: /\n",
         "licences": {LICENCE_URL: licence(content("/", prohibits("ai-train")))},
     }
@@ -127,8 +141,8 @@ def test_a_license_behind_the_rules_of_a_group_is_that_groups() -> None:
 
 def test_a_license_at_the_end_of_the_file_is_for_everybody() -> None:
     """Behind a blank line it is meant so; the problem says that the grammar has it otherwise."""
-    sources = {
-        "robots_txt": f"User-agent: *\nAllow: /\nUser-agent: a\nAllow: /\n\nLicense: {LICENCE_URL}\n",
+    sources: dict[str, Any] = {
+        "robots_txt": f"{robots()}User-agent: a\nAllow: /\n\nLicense: {LICENCE_URL}\n",
         "licences": {LICENCE_URL: licence(content("/", prohibits("ai-train")))},
     }
     for agent in ("a", "b"):
@@ -141,7 +155,7 @@ def test_a_narrower_path_that_is_silent_leaves_the_broader_one_in_force() -> Non
     found = licensed(
         content("/", permits("search")), content("/news/", prohibits("ai-train")), path="/news/1"
     )
-    assert [found[p].answer for p in ("search", "ai-input", "ai-train")] == ["yes", "no", "no"]  # type: ignore[index]
+    assert [found[p].answer for p in ("search", "ai-input", "ai-train")] == ["yes", "no", "no"]
 
 
 def test_an_offer_for_the_narrower_usage_counts_before_a_wider_one() -> None:
@@ -176,10 +190,13 @@ def test_a_licence_for_some_users_is_no_licence_for_all() -> None:
             ("payment, terms: https://a.example/ask",),
         ),
         ('<payment type="barter"/>', "no", ("payment: barter",)),
-        ('<reporting type="audit" profile="https://a.example/p"/>', "no",
-         ("reporting: https://a.example/p",)),
+        (
+            '<reporting type="audit" profile="https://a.example/p"/>',
+            "no",
+            ("reporting: https://a.example/p",),
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_has_to_be_paid_first_is_no_licence_yet(
     payment: str, answer: str, conditions: tuple[str, ...]
 ) -> None:
@@ -198,7 +215,7 @@ def test_a_server_is_a_condition_of_the_request() -> None:
 def test_lists_with_commas_are_read_and_other_vocabularies_are_not() -> None:
     """RSL 0.9 had commas; a token with a prefix permits nothing that is known."""
     found = licensed(content("/", permits("search, x:summaries,ai-input")))
-    answers = [found[p].answer for p in ("search", "ai-input", "ai-train")]  # type: ignore[index]
+    answers = [found[p].answer for p in ("search", "ai-input", "ai-train")]
     assert answers == ["yes", "yes", "no"]
 
 
@@ -229,8 +246,10 @@ def test_mining_at_large_is_neither_granted_nor_refused_by_a_part() -> None:
 def test_a_licence_for_a_part_of_the_page_grants_the_page_nothing() -> None:
     """In the body it covers its parent element: it can refuse, not permit."""
     link = f'<p><link rel="license" type="application/rsl+xml" href="{LICENCE_URL}">'
-    for term, answer, problems in ((permits("all"), "unknown", {"part-of-page"}),
-                                   (prohibits("all"), "no", set())):  # fmt: skip
+    for term, answer, problems in (
+        (permits("all"), "unknown", {"part-of-page"}),
+        (prohibits("all"), "no", set()),
+    ):
         found = page(html=link, licences={LICENCE_URL: licence(content("", term))})["search"]
         assert (found.answer, codes(found)) == (answer, problems)
 
@@ -252,7 +271,7 @@ def test_a_page_and_its_site_are_read_restrictively() -> None:
     [
         f'<{LICENCE_URL}>; rel="license"; type="application/rsl+xml"',
         f"<{LICENCE_URL}>;type=application/rsl+xml;rel=license",
-        f'</a>; rel=next; title="x, <y>", <{LICENCE_URL}>; REL="up license"; Type="application/RSL+xml"',
+        f'</a>; title="x, <y>", <{LICENCE_URL}>; REL="up license"; Type="application/RSL+xml"',
     ],
 )
 def test_links_are_found_however_they_are_written(value: str) -> None:
@@ -282,12 +301,13 @@ def test_a_reservation_sent_twice_is_compared(headers: list[tuple[str, str]], an
 
 
 @pytest.mark.parametrize(
-    ("value", "answer"), [('"1"', "no"), ("1.0", "no"), ("true", "unknown"), ("[1]", "unknown"), ("2", "unknown")]
-)  # fmt: skip
+    ("value", "answer"),
+    [('"1"', "no"), ("1.0", "no"), ("true", "unknown"), ("[1]", "unknown"), ("2", "unknown")],
+)
 def test_the_first_match_decides_even_with_an_error(value: str, answer: str) -> None:
-    """A string with a number is repaired; any other value is unset, and what follows is not read."""
-    rules = f'[{{"location": "/", "tdm-reservation": {value}}}, {{"location": "/", "tdm-reservation": 0}}]'
-    assert page(tdmrep=rules)["tdm"].answer == answer
+    """A string with a number is repaired; any other value is unset, and the search is over."""
+    rules = ", ".join(f'{{"location": "/", "tdm-reservation": {each}}}' for each in (value, 0))
+    assert page(tdmrep=f"[{rules}]")["tdm"].answer == answer
 
 
 def test_a_policy_is_a_condition() -> None:
@@ -295,7 +315,7 @@ def test_a_policy_is_a_condition() -> None:
     headers = [("tdm-reservation", "1"), ("tdm-policy", "https://example.com/policy.json")]
     found = page(headers=headers)
     for purpose in ("tdm", "ai-train"):
-        usage_found = found[purpose]  # type: ignore[index]
+        usage_found = found[purpose]
         assert usage_found.conditions == ("tdm-policy: https://example.com/policy.json",)
     assert page(headers=[("tdm-reservation", "0"), headers[1]])["tdm"].conditions == ()
 
@@ -320,9 +340,14 @@ def test_nocache_takes_back_what_noarchive_means_to_bing() -> None:
 
 @pytest.mark.parametrize(
     ("value", "answer"),
-    [("max-snippet:0", "no"), ("max-snippet: 0", "no"), ("max-snippet:50", "unknown"),
-     ("max-snippet:-1", "unknown"), ("max-snippet", "unknown")],
-)  # fmt: skip
+    [
+        ("max-snippet:0", "no"),
+        ("max-snippet: 0", "no"),
+        ("max-snippet:50", "unknown"),
+        ("max-snippet:-1", "unknown"),
+        ("max-snippet", "unknown"),
+    ],
+)
 def test_a_limit_is_a_refusal_only_if_nothing_is_left(value: str, answer: str) -> None:
     """No characters of an excerpt are no excerpt."""
     found = page(agent="Googlebot", headers=[("X-Robots-Tag", value)])
@@ -396,7 +421,7 @@ def test_a_body_grants_nothing() -> None:
         "unknown",
         "no",
         "unknown",
-    ]  # type: ignore[index]
+    ]
 
 
 def test_a_robots_tag_that_cannot_be_read_says_nothing() -> None:
@@ -417,10 +442,13 @@ def test_a_policy_token_can_be_added() -> None:
     assert (found["ai-train"].answer, found["crawl"].answer) == ("no", "yes")
 
 
-@pytest.mark.parametrize("robots_txt", [
-    "User-agent: *\nDisallow: /\n",
-    "User-agent: Google-Extended\nAllow: /\nUser-agent: *\nDisallow: /\n",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "robots_txt",
+    [
+        "User-agent: *\nDisallow: /\n",
+        "User-agent: Google-Extended\nAllow: /\nUser-agent: *\nDisallow: /\n",
+    ],
+)
 def test_a_policy_token_counts_by_its_name_and_grants_nothing(robots_txt: str) -> None:
     """`*` does not speak for it, and what it allows is no permission."""
     assert page(agent="Googlebot", robots_txt=robots_txt)["ai-train"].answer == "unknown"
@@ -477,7 +505,7 @@ def test_a_price_is_a_condition_of_the_request() -> None:
 
 def test_a_usage_has_no_truth_value() -> None:
     """There are three answers; the error says what to do instead."""
-    with pytest.raises(TypeError, match="usage.answer"):
+    with pytest.raises(TypeError, match=r"usage\.answer"):
         bool(usage("/")["crawl"])
 
 

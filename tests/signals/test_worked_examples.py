@@ -78,7 +78,9 @@ ALL_YES["robots_txt"] += "Content-Signal: ai-train=yes\nContent-Usage: train-ai=
 
 EXAMPLES = [
     Example(1, "ai-train", "no", lines(TRAIN_N)),
-    Example(2, "ai-train", "yes", lines(TRAIN_N, "Content-Usage: /lessons/ train-ai=y"), "/lessons/1"),
+    Example(
+        2, "ai-train", "yes", lines(TRAIN_N, "Content-Usage: /lessons/ train-ai=y"), "/lessons/1"
+    ),
     Example(3, "ai-train", "unknown", lines(TRAIN_N, "Disallow: /closed/"), "/closed/1"),
     Example(4, "ai-train", "no", lines(TRAIN_N, "Content-Usage: train-ai=y"), conflict=True),
     Example(5, "ai-train", "yes", lines("Content-Usage: train-ai=n, train-ai=y")),
@@ -89,7 +91,10 @@ EXAMPLES = [
         {"headers": [("Content-Usage", "train-ai=n"), ("Content-Usage", "train-ai=y")]},
     ),
     Example(
-        7, "ai-train", "no", lines(TRAIN_N) | {"headers": [("Content-Usage", "train-ai=y")]},
+        7,
+        "ai-train",
+        "no",
+        lines(TRAIN_N) | {"headers": [("Content-Usage", "train-ai=y")]},
         conflict=True,
     ),
     Example(
@@ -102,7 +107,9 @@ EXAMPLES = [
     Example(9, "ai-train", "unknown", lines("Content-Usage: train-ai=no"), problem=True),
     Example(10, "ai-train", "unknown", lines("Content-Usage: Train-AI=n"), problem=True),
     Example(11, "search", "unknown", lines("Content-Usage: train-ai=n; search=y")),
-    Example(12, "ai-train", "unknown", lines("Content-Usage: *.pdf train-ai=n"), "/a.pdf", problem=True),
+    Example(
+        12, "ai-train", "unknown", lines("Content-Usage: *.pdf train-ai=n"), "/a.pdf", problem=True
+    ),
     Example(13, "ai-train", "no", lines("Content-Usage: /*.pdf$ train-ai=n"), "/a.pdf"),
     Example(14, "ai-train", "unknown", {"robots_txt": f"{TRAIN_N}\n{robots()}"}, problem=True),
     Example(
@@ -117,7 +124,9 @@ EXAMPLES = [
     Example(19, "ai-train", "no", lines("Content-Signal: search=yes,ai-train=no,use=reference")),
     Example(20, "ai-train", "no", lines("Content-Signal: use=reference")),
     Example(21, "search", "no", lines("Content-Signal: use=immediate")),
-    Example(22, "ai-train", "no", lines("Content-Signal: ai-train=yes, use=reference"), conflict=True),
+    Example(
+        22, "ai-train", "no", lines("Content-Signal: ai-train=yes, use=reference"), conflict=True
+    ),
     Example(
         23,
         "ai-train",
@@ -136,7 +145,10 @@ EXAMPLES = [
         conflict=True,
     ),
     Example(
-        25, "ai-train", "unknown", {"headers": [("Content-Signal", "ai-train=disallow")]},
+        25,
+        "ai-train",
+        "unknown",
+        {"headers": [("Content-Signal", "ai-train=disallow")]},
         problem=True,
     ),
     Example(26, "ai-train", "unknown", {"robots_txt": "# Content-Signal: ai-train=no\n"}),
@@ -208,7 +220,10 @@ EXAMPLES = [
     Example(42, "tdm", "no", {"tdmrep": tdm(("/", 1), ("/open/", 0))}, "/open/1"),
     Example(43, "tdm", "yes", {"tdmrep": tdm(("/", 1)), "headers": [("tdm-reservation", "0")]}),
     Example(
-        44, "tdm", "no", {"tdmrep": tdm(("/", 1)), "headers": [("tdm-reservation", "2")]},
+        44,
+        "tdm",
+        "no",
+        {"tdmrep": tdm(("/", 1)), "headers": [("tdm-reservation", "2")]},
         problem=True,
     ),
     Example(
@@ -240,7 +255,10 @@ EXAMPLES = [
         conflict=True,
     ),
     Example(
-        57, "ai-train", "no", lines("Content-Usage: train-ai=y") | {"tdmrep": tdm(("/", 1))},
+        57,
+        "ai-train",
+        "no",
+        lines("Content-Usage: train-ai=y") | {"tdmrep": tdm(("/", 1))},
         conflict=True,
     ),
     Example(
@@ -274,7 +292,7 @@ EXAMPLES = [
         rsl(content("/", prohibits("all")), headers=[("tdm-reservation", "0")]),
         conflict=True,
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(
