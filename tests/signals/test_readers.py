@@ -397,6 +397,9 @@ def test_words_without_commas_are_repaired() -> None:
         "<script>'<meta name=robots content=noai>'</script>",
         "<title><meta name=robots content=noai></title>",
         "<template><meta name=robots content=noai></template>",
+        "<a title='<meta name=robots content=noai>'>x</a>",
+        '<a class="x" title="<meta name=robots content=noai>">x</a>',
+        "<plaintext><meta name=robots content=noai>",
         "<meta name=robotsx content=noai>",
         "<meta property=robots content=noai>",
     ],
@@ -413,9 +416,10 @@ def test_elements_are_found_anywhere_in_the_page(encode: type[str]) -> None:
     assert page(html=encode(html))["ai-train"].answer == "no"
 
 
-def test_a_body_grants_nothing() -> None:
+@pytest.mark.parametrize("before", ["<p>", "</head>", '<p class="x">', "<body>\n", "<x-y z>"])
+def test_a_body_grants_nothing(before: str) -> None:
     """What others may have written into a page can refuse, and not permit."""
-    html = "<p><meta name=content-signal content='ai-train=yes,ai-input=no'>"
+    html = before + "<meta name=content-signal content='ai-train=yes,ai-input=no'>"
     found = page(html=html + "<meta name=tdm-reservation content=0>")
     assert [found[p].answer for p in ("ai-train", "ai-input", "tdm")] == [
         "unknown",

@@ -54,13 +54,30 @@ _IN_HEAD = frozenset(
     ("html", "head", "base", "link", "meta", "noscript", "script", "style", "template", "title")
 )
 _FOREIGN = ("svg", "math")
+_READ = "|".join(sorted({*_IN_HEAD, *_TEXTS, *_FOREIGN, "plaintext"}))
+_PLAIN = re.compile(
+    # Text, and tags of other elements as they usually are, at the speed of the regular expression.
+    possessive(
+        rf"[^<]++|</?(?!(?:{_READ})[\t\n\f\r />])[a-z][a-z0-9-]*+"
+        + possessive(r""" [a-z-]++=(?:"[^"]*+"|'[^']*+')""", "*")
+        + ">",
+        "*",
+    ),
+    re.ASCII | re.IGNORECASE,
+)
 
 
 def elements(html: str) -> Iterator[PageElement]:
     """Every element of a page that may carry a signal, in order."""
     html = html[:MAX_HTML]
     is_in_head, templates, foreign, count, at = True, 0, 0, 0, 0
-    while count < MAX_ELEMENTS and (tag := _TAG.search(html, at)):
+    while count < MAX_ELEMENTS:
+        start, at = at, _end_of_plain(html, at)
+        if is_in_head and html.find("<", start, at) >= 0:
+            is_in_head = False
+        tag = _TAG.search(html, at)
+        if tag is None or (tag[2] or "").lower() == "plaintext":
+            return
         at = tag.end()
         name = (tag[2] or "").lower()
         if not name:
@@ -86,6 +103,11 @@ def elements(html: str) -> Iterator[PageElement]:
 
 
 _MAX_WRITTEN = 500
+
+
+def _end_of_plain(html: str, at: int) -> int:
+    found = _PLAIN.match(html, at)
+    return found.end() if found else at
 
 
 def _may_carry(name: str, attributes: dict[str, str]) -> bool:

@@ -6,6 +6,7 @@ signal belongs to the User-agent lines directly above it, whatever a crawler wit
 extension makes of the same lines.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from manners._text import to_bytes
@@ -101,12 +102,18 @@ class SignalLines:
         ]
 
 
+@lru_cache(maxsize=64)
+def signal_lines(robots: Robots) -> SignalLines:
+    """The signals of a file; those of the last few files are kept, since a site has many pages."""
+    return SignalLines(robots)
+
+
 class AgentLines:
     """The signals of a file that are for one agent."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._all = SignalLines(policy.robots)
+        self._all = signal_lines(policy.robots)
         self._is_meant: dict[int, bool] = {}
 
     def _names_agent(self, agents: tuple[str, ...]) -> bool:
@@ -147,7 +154,7 @@ class UrlPath:
 
     def __init__(self, url: str, dialect: Dialect) -> None:
         # The rules that `index_html` adds belong to Allow.
-        self._dialect = dialect.but(index_html=False)
+        self._dialect = dialect.but(index_html=False) if dialect.index_html else dialect
         self._path = self._dialect.normalise_path(match_path(url))
 
     def length(self, pattern: str) -> int:
