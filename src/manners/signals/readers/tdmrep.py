@@ -8,7 +8,7 @@ and what is unset resets nothing.
 import json
 from typing import Any, NamedTuple
 
-from manners._text import cut
+from manners._text import count, cut
 from manners.robots.dialects import get
 from manners.signals.claims import Citation, Confidence, Edition, SignalFindings
 from manners.signals.material import MAX_FILE, Material, text_of
@@ -77,7 +77,7 @@ def _in_file(material: Material, findings: SignalFindings) -> Reservation:
 
 def _rules(body: bytes | str, findings: SignalFindings, document: Citation) -> list[Any]:
     if len(body) > MAX_FILE:
-        findings.problem("too-large", document, f"{len(body):,} bytes")
+        findings.problem("too-large", document, count(len(body), "byte"))
         return []
     text = text_of(body)
     try:
