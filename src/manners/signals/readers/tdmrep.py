@@ -88,7 +88,7 @@ def _rules(body: bytes | str, findings: SignalFindings, document: Citation) -> l
         findings.problem("malformed", document, text[:_MAX_QUOTED])
         return []
     if len(rules) > MAX_RULES:
-        findings.problem("too-large", document, f"{len(rules):,} rules")
+        findings.problem("too-large", document, count(len(rules), "rule"))
     return rules[:MAX_RULES]
 
 
