@@ -11,7 +11,7 @@ from manners import _family
 from manners.cli import UNDECIDED, comparing, inputs, linting
 from manners.cli.comparing import ComparedFile, Comparison
 from manners.cli.linting import UnreadFile
-from manners.cli.options import JsonOption, Options, takes
+from manners.cli.options import JsonOption, Options, UrlsColumnOption, takes
 from manners.robots import dialects
 from manners.settings.fields import OUTPUT, WHAT
 
@@ -38,15 +38,6 @@ UrlsOption = Annotated[
         "--urls",
         metavar="PLACE",
         help="Count these URLs: a list, the URL of a sitemap, or a store.",
-        rich_help_panel=WHAT,
-    ),
-]
-ColumnOption = Annotated[
-    str | None,
-    typer.Option(
-        "--urls-column",
-        metavar="NAME",
-        help="The list is CSV: take this column.",
         rich_help_panel=WHAT,
     ),
 ]
@@ -91,7 +82,7 @@ FormatOption = Annotated[
 def command(
     files: FilesArgument,
     urls: UrlsOption = None,
-    urls_column: ColumnOption = None,
+    urls_column: UrlsColumnOption = None,
     guard: GuardOption = None,
     engines: EnginesOption = False,
     engine_names: ForOption = None,
