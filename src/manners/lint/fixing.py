@@ -14,8 +14,9 @@ ROUNDS = 20
 
 _STEPS = 400_000
 """Steps of automata for all proofs of one file when it is linted."""
-_ALL_STEPS = 10_000_000
-"""Steps for all proofs when it is fixed."""
+_ROUND_STEPS = 2_000_000
+"""Steps for all proofs of a round when it is fixed. Each round has as many, so that fixing a file
+again is one more round, in which nothing is left."""
 
 Check = Callable[[Source], list[Finding]]
 """Finds what is wrong with a file."""
@@ -53,8 +54,8 @@ def with_proved_fixes(source: Source, findings: list[Finding]) -> list[Finding]:
 
 def fixed(source: Source, check: Check, unsafe: bool = False) -> bytes:
     """The file with all fixes applied that can be; the same again changes nothing more."""
-    budget = StepBudget(_ALL_STEPS)
     for _ in range(ROUNDS):
+        budget = StepBudget(_ROUND_STEPS)
         fixes = [finding.fix for finding in check(source) if finding.fix is not None]
         chosen = choose(source, [fix for fix in fixes if fix.is_safe], budget)
         if not chosen and unsafe:
