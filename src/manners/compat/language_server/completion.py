@@ -59,7 +59,7 @@ def _crawlers() -> list[tuple[str, str]]:
     names |= {name: f"search engine: {owner}" for name, owner in SEARCH_ENGINES.items()}
     for crawler in AI_CRAWLERS:
         if not crawler.until and not crawler.successor:
-            names[crawler.name] = f"AI, {crawler.purpose}: {crawler.company}"
+            names[crawler.name] = f"AI, {crawler.task}: {crawler.company}"
     for name in STAR_IGNORERS:
         names.setdefault(name, "does not obey the group for *")
     return list(names.items())
