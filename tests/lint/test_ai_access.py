@@ -76,7 +76,7 @@ def test_names_without_documentation_are_only_names() -> None:
     """They are listed as written, and counted nowhere."""
     body = "User-agent: Bytespider\nUser-agent: anthropic-ai\nUser-agent: TavilyBot/2\nDisallow: /"
     found = ai_access(parse(body))
-    assert found.others == ("Bytespider", "anthropic-ai", "TavilyBot")
+    assert found.names_only == ("Bytespider", "anthropic-ai", "TavilyBot")
     assert {item.access for item in found.crawlers} == {"open"}
 
 

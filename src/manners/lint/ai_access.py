@@ -125,7 +125,7 @@ class AiAccess:
 
     crawlers: tuple[CrawlerAccess, ...]
     """One for each row of the table, in its order."""
-    others: tuple[str, ...]
+    names_only: tuple[str, ...]
     """Other names of AI crawlers that the file has, as it writes them: not documented, or gone."""
     as_of: str = AS_OF
     """The day of the table."""
@@ -154,7 +154,7 @@ class AiAccess:
                 }
                 for name, item in self.purposes.items()
             },
-            "others": list(self.others),
+            "names_only": list(self.names_only),
         }
 
 
@@ -175,7 +175,7 @@ def ai_access(robots: Robots, *, steps: int = STEPS) -> AiAccess:
         if key not in impacts:
             impacts[key] = _impact(robots, policy, steps)
         rows.append(_access(crawler, policy, impacts[key]))
-    return AiAccess(tuple(rows), tuple(_others(robots)))
+    return AiAccess(tuple(rows), tuple(_names_only(robots)))
 
 
 def _impact(robots: Robots, policy: Policy, steps: int) -> Impact:
@@ -204,7 +204,7 @@ def _access(crawler: AiCrawler, policy: Policy, impact: Impact) -> CrawlerAccess
     return CrawlerAccess(crawler, access, is_open, group, rule, closed_path, open_path)
 
 
-def _others(robots: Robots) -> Iterable[str]:
+def _names_only(robots: Robots) -> Iterable[str]:
     """Names of AI crawlers in User-agent lines that have no row, each once."""
     found: dict[str, str] = {}
     for group in robots.groups:
