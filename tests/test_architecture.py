@@ -59,6 +59,7 @@ QUIET = [
     "report/robots_files",
     "report/stored",
     "report/timeline",
+    "client/page_signals",
     "client/redirects",
     "watch/deciding",
     "watch/effect",

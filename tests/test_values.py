@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 import manners
 from manners import CrawledPage, Page, Reason, Rule, Verdict
+from manners.cache.site import Site
 from manners.client.page import Hop, LazyVerdict
+from manners.retrieval.outcome import Availability, Outcome
 
 BODY = """\
 # a file with everything
@@ -54,7 +56,8 @@ HOSTILE = "/a\nb\rc\x1b]0;x\x07\x9b31m\x85\u2028\u2029\u202e\x00\udcff\ud800"
 def values() -> dict[str, Any]:
     """One of each value, made anew at each call."""
     robots = manners.parse(BODY, url="https://example.com/robots.txt")
-    verdict = LazyVerdict(robots.check, "https://example.com/", "MyBot")
+    site = Site(robots, Outcome(Availability.AVAILABLE, "200"))
+    verdict = LazyVerdict(site, "https://example.com/", "MyBot")
     hop = Hop("https://example.com/", True, verdict, 200, "", 1.0, 2.0, 3.0)
     headers = {"content-type": "text/html"}
     return {
@@ -98,7 +101,7 @@ FIELDS = {
     "Line": ["number", "kind", "key", "value", "pattern", "text", "problems"],
     "Sitemap": ["url", "line"],
     "Hop": ["url", "was_allowed", "verdict", "status", "cause", "started", "waited", "seconds"],
-    "Page": ["url", "hops", "headers", "body", "complete", "verdict", "status", "ok", "text"],
+    "Page": ["url", "hops", "headers", "body", "complete", "verdict", "status", "ok", "usage"],
     "CrawledPage": ["url", "hops", "headers", "body", "complete", "depth", "state", "type"],
 }
 

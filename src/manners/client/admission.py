@@ -96,7 +96,8 @@ class Admission:
         url, site, policy, fresh_until = target.url, None, None, None
         override = self._overrides.check(url, is_page=must_include) if self._has_overrides else None
         if override is not None:
-            chain.lazy_verdict, allowed = override, override.allowed
+            chain.lazy_verdict = LazyVerdict(None, url, requester.name, override)
+            allowed = override.allowed
         else:
             if requester is self._requester and rules.are_for(
                 target, self._robots.changes, self._clock()
@@ -110,7 +111,7 @@ class Admission:
                 allowed = policy.allowed(url)
             else:
                 allowed = site.allowed(url, requester.name)
-            chain.lazy_verdict = LazyVerdict(site.check, url, requester.name)
+            chain.lazy_verdict = LazyVerdict(site, url, requester.name)
             fresh_until = site.entry.fresh_until if site.entry else None
         if self._on_decision is not None or logs.wants_matches() or logs.wants_requests():
             self._announce(chain.verdict())

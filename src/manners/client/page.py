@@ -1,31 +1,37 @@
 """What came of asking for a URL: a page, hop by hop. Quiet."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from manners.cache.site import Site
 from manners.charset import decode
 from manners.robots.verdict import Verdict
 
+if TYPE_CHECKING:
+    from manners.signals import Purpose, Usage
+
 
 class LazyVerdict:
-    """A verdict that is worked out when first read."""
+    """A verdict that is worked out when first read, by the robots.txt that decides."""
 
-    __slots__ = ("_agent", "_check", "_url", "_verdict")
+    __slots__ = ("_url", "_verdict", "agent", "site")
 
     def __init__(
         self,
-        check: Callable[[str, str | Sequence[str]], Verdict],
+        site: Site | None,
         url: str,
         agent: str | Sequence[str],
+        verdict: Verdict | None = None,
     ) -> None:
-        self._check, self._url, self._agent = check, url, agent
-        self._verdict: Verdict | None = None
+        self.site, self._url, self.agent = site, url, agent
+        """`site` is None where no robots.txt decided: then the verdict is given."""
+        self._verdict = verdict
 
     def __call__(self) -> Verdict:
         """The verdict."""
         if self._verdict is None:
-            self._verdict = self._check(self._url, self._agent)
+            self._verdict = cast("Site", self.site).check(self._url, self.agent)
         return self._verdict
 
 
@@ -90,8 +96,15 @@ class Hop(NamedTuple):
         return f"Hop({self.url!r}, {self.verdict!s}, status={self.status}, cause={self.cause!r})"
 
 
+class _ReadLater:
+    """What is worked out when first read: no part of the value, so it is not compared or copied."""
+
+    __slots__ = ("_usage",)
+    _usage: "Mapping[Purpose, Usage]"
+
+
 @dataclass(frozen=True, slots=True)
-class Page:
+class Page(_ReadLater):
     """What came of asking for a URL.
 
     A disallowed URL is a page, too: `was_allowed` is False, and the verdict says why. So is a URL
@@ -195,6 +208,22 @@ class Page:
         # An agent named in one counts to the end of that header: they must not run together.
         lines = self.headers.get("x-robots-tag", "").split("\n")
         return tuple(line.strip() for line in lines if line.strip())
+
+    @property
+    def usage(self) -> "Mapping[Purpose, Usage]":
+        """What the page may be used for, by purpose; read from what was fetched anyway.
+
+        That is the robots.txt that decided, the headers, and the body where it is HTML. Files that
+        would have to be asked for (tdmrep.json, licences, trust.txt) do not count.
+        """
+        try:
+            return self._usage
+        except AttributeError:
+            from manners.client.page_signals import usage_of
+
+            usage = usage_of(self)
+            object.__setattr__(self, "_usage", usage)
+            return usage
 
     @property
     def not_modified(self) -> bool:
