@@ -26,7 +26,9 @@ PREFIX = "MANNERS_"
 """What variables of settings begin with."""
 WEBHOOK, WEBHOOK_SECRET = "MANNERS_WEBHOOK", "MANNERS_WEBHOOK_SECRET"
 """Variables of `manners watch`: both may hold secrets, and are no settings, which are shown."""
-NOT_SETTINGS = ("MANNERS_PURE", "MANNERS_CFLAGS", WEBHOOK, WEBHOOK_SECRET)
+SERVE_TOKEN = "MANNERS_SERVE_TOKEN"  # noqa: S105 (a name)
+"""The variable of `manners serve` for its token, which is a secret."""
+NOT_SETTINGS = ("MANNERS_PURE", "MANNERS_CFLAGS", WEBHOOK, WEBHOOK_SECRET, SERVE_TOKEN)
 """Variables that begin so, but are no settings."""
 MAX_NAME = 100
 """How much of a name an error message quotes."""

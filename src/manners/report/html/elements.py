@@ -38,7 +38,7 @@ def element(kind: str, /, *children: Child, **attributes: str | float | None) ->
     '<td>&lt;/td&gt;\\x1b\\u202e</td>'
     """
     written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{_text(str(value))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{escaped(str(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
@@ -65,13 +65,13 @@ def _markup(children: Iterable[Child]) -> Iterable[str]:
         if isinstance(child, Element):
             yield child
         elif isinstance(child, str):
-            yield _text(child)
+            yield escaped(child)
         elif child is not None:
             yield from _markup(child)
 
 
-def _text(text: str) -> str:
-    """Escaped text; control characters, direction overrides and lone surrogates are shown."""
+def escaped(text: str) -> str:
+    """Text for HTML; control characters, direction overrides and lone surrogates are shown."""
     return escape(printable(text if text.isascii() else _limit_combining(text)))
 
 

@@ -15,11 +15,12 @@ from manners.report.html import sections, words
 from manners.report.html.elements import Child, Element, element, style, untrusted
 from manners.report.html.header import page_header
 
-_ICON = (
+ICON = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
     "%3Crect width='16' height='16' rx='3' fill='%230f766e'/%3E%3Cpath d='M4 11V6m4 5V4m4 7V8'"
     " stroke='%23fff' stroke-width='2'/%3E%3C/svg%3E"
 )
+"""The picture in the tab of a browser."""
 
 
 def page(report: Report) -> str:
@@ -44,14 +45,16 @@ def _head(report: Report) -> Element:
         element("meta", name="robots", content="noindex, nofollow"),
         element("meta", name="generator", content=f"manners {report.version}"),
         element("title", f"Crawl {report.status.crawl} of {cut(report.status.start, 100)}"),
-        element("link", rel="icon", href=_ICON),
+        element("link", rel="icon", href=ICON),
         style(sheet),
     )
 
 
 @cache
 def _style_sheet() -> str:
-    return files("manners.report.html").joinpath("style.css").read_text(encoding="utf-8")
+    """What the report shares with the pages of the service, and what is its own."""
+    folder = files("manners.report.html")
+    return "\n".join((folder / name).read_text("utf-8") for name in ("base.css", "style.css"))
 
 
 def _body(report: Report) -> Element:

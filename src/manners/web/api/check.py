@@ -1,0 +1,196 @@
+"""`/v1/check`: whether agents may fetch URLs, and why."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from manners.cache.site import Site
+from manners.errors import InvalidURL
+from manners.robots.policy import Policy, parse
+from manners.robots.verdict import Verdict
+from manners.urls import origin, with_scheme
+from manners.web.api import Parameters, Resource
+from manners.web.problems import ServiceProblem
+from manners.web.service import Call
+
+_MAX_AGENTS, _MAX_SITES = 100, 1_000
+_MAX_VERDICTS = 100_000
+"""Verdicts with reasons in one reply; answers alone have no limit but that of the body."""
+
+Url = Annotated[str, Meta(min_length=1, max_length=100_000, examples=["https://example.com/"])]
+Agent = Annotated[str, Meta(min_length=1, max_length=1_000, examples=["MyBot"])]
+RobotsText = Annotated[
+    str, Meta(max_length=2_000_000, description="A robots.txt, which decides instead of the site's")
+]
+DialectName = Annotated[
+    str, Meta(max_length=100, description="How it is read; `manners dialects` lists them")
+]
+
+
+class RuleReply(msgspec.Struct, frozen=True):
+    """A rule of a robots.txt."""
+
+    allow: bool
+    pattern: str
+    line: int
+    text: str
+
+
+class VerdictReply(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether one agent may fetch one URL, and why: what `manners check --json` prints."""
+
+    allowed: bool | None
+    """Null if the URL cannot be requested."""
+    reason: str
+    url: str
+    agent: str | UnsetType = UNSET
+    """The group that the rule is in, as it is written."""
+    rule: RuleReply | UnsetType | None = UNSET
+    line: int | UnsetType = UNSET
+    line_text: str | UnsetType = UNSET
+    specificity: int | UnsetType = UNSET
+    crawl_delay: float | UnsetType | None = UNSET
+    path: str | UnsetType = UNSET
+    dialect: str | UnsetType = UNSET
+    truncated: bool | UnsetType = UNSET
+    retrieval: dict[str, Any] | UnsetType | None = UNSET
+    """How the robots.txt was retrieved."""
+    problem: str | UnsetType = UNSET
+    """Why the URL cannot be requested."""
+
+
+class CheckQuery(Parameters, frozen=True, kw_only=True):
+    """One URL and one agent."""
+
+    url: Url
+    agent: Agent | UnsetType = UNSET
+
+
+class CheckRequest(Parameters, frozen=True, kw_only=True):
+    """URLs and agents: each agent is checked for each URL."""
+
+    urls: Annotated[list[Url], Meta(min_length=1)]
+    agents: Annotated[list[Agent], Meta(min_length=1, max_length=_MAX_AGENTS)] | UnsetType = UNSET
+    robots: RobotsText | UnsetType = UNSET
+    dialect: DialectName | UnsetType = UNSET
+    detail: Literal["verdict", "allowed"] = "verdict"
+    """`allowed` leaves out the reasons: for many URLs."""
+
+
+class CheckReply(msgspec.Struct, frozen=True, kw_only=True):
+    """The answers, in the order of the URLs."""
+
+    agents: list[str]
+    verdicts: list[list[VerdictReply]] | UnsetType = UNSET
+    """For each URL, a verdict for each agent."""
+    allowed: dict[str, list[bool | None]] | UnsetType = UNSET
+    """For each agent, an answer for each URL; null if the URL cannot be requested."""
+
+
+async def check_one(call: Call, query: CheckQuery) -> dict[str, Any]:
+    """One URL for one agent."""
+    url, service = with_scheme(query.url), call.service
+    agent = service.asked_agent if query.agent is UNSET else query.agent
+    override = service.settings.overrides.check(url)
+    if override is not None:
+        return override.to_dict()
+    return (await call.site(url)).check(url, agent).to_dict()
+
+
+async def check_many(call: Call, request: CheckRequest) -> CheckReply:
+    """Many URLs, live or by a robots.txt that is in the request."""
+    service = call.service
+    agents = (
+        [service.asked_agent] if request.agents is UNSET else list(dict.fromkeys(request.agents))
+    )
+    urls = list(map(with_scheme, request.urls))
+    number = len(urls) * len(agents)
+    if request.detail == "verdict" and number > _MAX_VERDICTS:
+        raise ServiceProblem(
+            413,
+            f"{number:,} verdicts are too many for one reply.",
+            f'Ask for at most {_MAX_VERDICTS:,}, or add "detail": "allowed".',
+        )
+    if request.robots is not UNSET:
+        dialect = service.settings.dialect if request.dialect is UNSET else request.dialect
+        robots = parse(request.robots, dialect)
+        policies = [robots.policy(robots.dialect.own_name(name)) for name in agents]
+        return await service.compute(_by_file, urls, agents, policies, request.detail)
+    if request.dialect is not UNSET:
+        raise ServiceProblem(
+            422, "'dialect' goes with 'robots'.", "Sites are read as the service was started with."
+        )
+    sites = await _sites(call, urls)
+    return await service.compute(_live, urls, agents, sites, request.detail, service)
+
+
+async def _sites(call: Call, urls: Iterable[str]) -> dict[str, Site]:
+    """The sites of URLs, by origin; those that are not URLs are left out."""
+    overrides = call.service.settings.overrides
+    origins: dict[str, str] = {}
+    for url in urls:
+        try:
+            if overrides.check(url) is None:
+                origins.setdefault(origin(url), url)
+        except InvalidURL:
+            continue
+        if len(origins) > _MAX_SITES:
+            raise ServiceProblem(
+                413,
+                f"More than {_MAX_SITES:,} sites in one request.",
+                "Ask for fewer at a time, or send the robots.txt with the URLs.",
+            )
+    sites = await asyncio.gather(*map(call.site, origins.values()))
+    return dict(zip(origins, sites, strict=True))
+
+
+def _by_file(
+    urls: Sequence[str], agents: list[str], policies: Sequence[Policy], detail: str
+) -> CheckReply:
+    if detail == "allowed":
+        answers: dict[str, list[bool | None]] = {}
+        for agent, policy in zip(agents, policies, strict=True):
+            answers[agent] = [*policy.allowed_many(urls)]
+        return CheckReply(agents=agents, allowed=answers)
+    verdicts = [[_reply(policy.check(url)) for policy in policies] for url in urls]
+    return CheckReply(agents=agents, verdicts=verdicts)
+
+
+def _live(
+    urls: Sequence[str], agents: list[str], sites: Mapping[str, Site], detail: str, service: Any
+) -> CheckReply:
+    overrides = service.settings.overrides
+    rows: list[list[VerdictReply]] = []
+    for url in urls:
+        try:
+            override = overrides.check(url)
+            if override is not None:
+                rows.append([_reply(override)] * len(agents))
+            else:
+                site = sites[origin(url)]
+                rows.append([_reply(site.check(url, agent)) for agent in agents])
+        except InvalidURL as error:
+            rows.append([_invalid(error)] * len(agents))
+    if detail == "verdict":
+        return CheckReply(agents=agents, verdicts=rows)
+    allowed = {agent: [row[place].allowed for row in rows] for place, agent in enumerate(agents)}
+    return CheckReply(agents=agents, allowed=allowed)
+
+
+def _reply(verdict: Verdict) -> VerdictReply:
+    values = verdict.to_dict()
+    rule = values.pop("rule")
+    return VerdictReply(rule=None if rule is None else RuleReply(**rule), **values)
+
+
+def _invalid(error: InvalidURL) -> VerdictReply:
+    return VerdictReply(allowed=None, reason="invalid-url", url=error.url, problem=error.problem)
+
+
+RESOURCES = (
+    Resource("GET", "check", "May an agent fetch a URL?", CheckQuery, VerdictReply, check_one),
+    Resource("POST", "check", "May agents fetch URLs?", CheckRequest, CheckReply, check_many),
+)

@@ -1,0 +1,96 @@
+"""The application: pages, API and files, behind the guard."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import parse_qsl
+
+import msgspec
+from aiohttp import web
+
+from manners.settings import Settings
+from manners.web import pages
+from manners.web.api import Resource, resources
+from manners.web.assets import serve_asset
+from manners.web.guarding import Handler, add_headers, stand_guard
+from manners.web.problems import ServiceProblem
+from manners.web.service import SERVICE, Call, Service, Serving
+
+_JSON = "application/json"
+
+
+def application(settings: Settings, serving: Serving | None = None) -> web.Application:
+    """The service as an application of aiohttp."""
+    service = Service(settings, serving or Serving())
+    limits = service.serving.limits
+    # Bodies are read by `Call.body`, which knows the limit of each address.
+    app = web.Application(middlewares=[stand_guard], client_max_size=limits.bulk_body)
+    app[SERVICE] = service
+    app.on_response_prepare.append(add_headers)
+    app.cleanup_ctx.append(_run_service)
+    app.on_shutdown.append(_stop_streams)
+    app.router.add_get("/static/{digest}/{name:.+}", serve_asset)
+    for page in pages.members():
+        app.router.add_routes(page.ROUTES)
+    for resource in resources():
+        app.router.add_route(resource.method, resource.address, _handler(resource))
+    return app
+
+
+async def _run_service(app: web.Application) -> AsyncIterator[None]:
+    await app[SERVICE].open()
+    yield
+    await app[SERVICE].close()
+
+
+async def _stop_streams(app: web.Application) -> None:
+    app[SERVICE].stopping.set()
+
+
+def _handler(resource: Resource) -> Handler:
+    """The handler of a resource: reads the request, and encodes the reply."""
+    decode = msgspec.json.Decoder(resource.request).decode
+    encode = msgspec.json.Encoder().encode
+
+    async def answer_query(request: web.Request) -> web.Response:
+        parameters = _of_query(request.query_string, resource)
+        reply = await resource.answer(Call.of(request), parameters)
+        return web.Response(body=encode(reply), content_type=_JSON)
+
+    async def answer_body(request: web.Request) -> web.Response:
+        call, kind = Call.of(request), request.content_type
+        if kind == _JSON:
+            reply = await resource.answer(call, decode(await call.body()))
+            return web.Response(body=encode(reply), content_type=_JSON)
+        if resource.answer_bytes is None or kind != resource.content_type:
+            kinds = " or ".join(filter(None, (_JSON, resource.content_type)))
+            raise ServiceProblem(415, f"The content type is {kind!r}.", f"Send {kinds}.")
+        body = await call.body(call.service.serving.limits.bulk_body)
+        answer, kind = await resource.answer_bytes(call, body, request.query_string)
+        return web.Response(body=answer, content_type=kind)
+
+    return answer_query if resource.method == "GET" else answer_body
+
+
+def _of_query(query: str, resource: Resource) -> Any:
+    """The parameters in a query; one that may occur several times becomes a list."""
+    values: dict[str, Any] = {}
+    lists = _lists(resource.request)
+    for name, value in parse_qsl(query, keep_blank_values=True, max_num_fields=100):
+        if name in lists:
+            values.setdefault(name, []).append(value)
+        elif name in values:
+            raise ServiceProblem(422, f"{name!r} is there twice.", "Send it once.")
+        else:
+            values[name] = value
+    return msgspec.convert(values, resource.request, strict=False)
+
+
+def _lists(kind: type[msgspec.Struct]) -> frozenset[str]:
+    """The members that are lists."""
+    fields = msgspec.inspect.type_info(kind)
+    assert isinstance(fields, msgspec.inspect.StructType)  # noqa: S101 (as `kind` says)
+    return frozenset(
+        field.encode_name
+        for field in fields.fields
+        if isinstance(field.type, msgspec.inspect.VarTupleType | msgspec.inspect.ListType)
+    )

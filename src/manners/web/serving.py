@@ -1,0 +1,101 @@
+"""Listening: connections within limits, and an end that lets running requests finish."""
+
+import asyncio
+import resource
+import signal
+from collections.abc import Callable
+from typing import cast
+
+from aiohttp import web
+
+from manners.settings import Settings
+from manners.web.application import application
+from manners.web.service import Serving
+
+_SPARE_FILES = 128
+"""Files of the process that are not connections of clients."""
+_GRACE = 10.0
+"""Seconds for running requests to finish."""
+_BACKLOG = 128
+
+
+class _Refusal(asyncio.Protocol):
+    """A connection that is one too many: it is closed at once."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Close it, without a reply: even that would take memory."""
+        cast(asyncio.Transport, transport).abort()
+
+
+async def serve(
+    settings: Settings, serving: Serving, started: Callable[[str], None] = lambda _: None
+) -> None:
+    """Serve until SIGTERM or SIGINT; `started` is called with the address."""
+    limits = serving.limits
+    runner = web.AppRunner(
+        application(settings, serving),
+        access_log=None,
+        handler_cancellation=True,  # a client that went away gives back what it waited for
+        keepalive_timeout=limits.idle_seconds,
+        lingering_time=limits.body_seconds / 4,
+        shutdown_timeout=_GRACE,
+    )
+    await runner.setup()
+    most = min(limits.connections, _files_allowed())
+
+    def connect() -> asyncio.BaseProtocol:
+        server = cast(web.Server, runner.server)
+        return server() if len(server.connections) < most else _Refusal()
+
+    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+    restore = _on_signals(loop, stopped)
+    try:
+        server = await loop.create_server(
+            connect, serving.host, serving.port, backlog=_BACKLOG, reuse_address=True
+        )
+        try:
+            started(_address(server, serving))
+            await stopped.wait()
+        finally:
+            server.close()
+    finally:
+        await runner.cleanup()
+        restore()
+
+
+def _on_signals(loop: asyncio.AbstractEventLoop, stopped: asyncio.Event) -> Callable[[], None]:
+    """Stop at a signal, unless it is ignored; at a second one, at once."""
+    task = asyncio.current_task()
+
+    def stop() -> None:
+        if stopped.is_set() and task is not None:
+            task.cancel()
+        stopped.set()
+
+    numbers = [
+        number
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if signal.getsignal(number) not in (signal.SIG_IGN, None)
+    ]
+    for number in numbers:
+        loop.add_signal_handler(number, stop)
+
+    def restore() -> None:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+    return restore
+
+
+def _files_allowed() -> int:
+    """Connections that the limit of open files leaves room for."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allowed == resource.RLIM_INFINITY:
+        return 1 << 30
+    return max(allowed - _SPARE_FILES, allowed // 2)
+
+
+def _address(server: asyncio.Server, serving: Serving) -> str:
+    port = server.sockets[0].getsockname()[1]
+    name = f"[{serving.host}]" if ":" in serving.host else serving.host
+    return f"http://{name}:{port}/"
