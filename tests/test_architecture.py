@@ -23,6 +23,7 @@ QUIET = [
     "lint/**/*",
     "signals/**/*",
     "sitemaps/**/*",
+    "tester/**/*",
     "retrieval/**/*",
     "net/messages",
     "net/guard",

@@ -8,22 +8,17 @@ from manners._text import count, printable
 from manners.cli import inputs, render
 from manners.cli.options import RETRIEVAL, JsonOption, Options, RobotsOption, UrlArgument, takes
 from manners.robots.dialects import DEFAULT
-from manners.robots.groups import Group
 from manners.robots.lines import Line, read_lines
 from manners.robots.policy import Policy, Robots
 from manners.robots.verdict import Reason, Verdict
 from manners.settings.fields import ROBOTS
+from manners.tester.choosing import why
 
 if TYPE_CHECKING:
     from manners.retrieval.outcome import Outcome
 
 _WITHOUT_A_FILE = (Reason.UNAVAILABLE, Reason.UNREACHABLE, Reason.TOO_LARGE)
 """Reasons that decide every URL of a site alike, whatever the robots.txt says."""
-_WHY = {
-    3: "names the agent",
-    2: "names the agent by a pattern or in part",
-    1: "is for everybody, and no group names the agent",
-}
 
 
 @takes(*RETRIEVAL, "log_level", "log_format")
@@ -126,28 +121,15 @@ def _print_file(source: str, robots: Robots, lines: list[Line]) -> None:
 def _print_groups(policy: Policy) -> None:
     names = ", ".join(printable(name) for name in policy.agents)
     print(f"\n{render.styled('GROUPS', 'bold')} for {names}")
-    choice = policy.choice
-    chosen = {group.line for group in choice.groups}
+    chosen = {group.line for group in policy.choice.groups}
     for group in policy.robots.groups:
         agents = ", ".join(printable(agent) for agent in group.agents)
         rules = count(len(group.rules), "rule")
         taken = group.line in chosen
-        why = f"chosen: it {_WHY[choice.specificity]}" if taken else _why_not(group, policy)
-        print(f"{'>' if taken else ' '} line {group.line}: {agents} ({rules}): {why}")
+        reason = why(group, policy)
+        print(f"{'>' if taken else ' '} line {group.line}: {agents} ({rules}): {reason}")
     if not chosen:
         print("  no group is for this agent, and none is for everybody")
-
-
-def _why_not(group: Group, policy: Policy) -> str:
-    dialect = policy.robots.dialect
-    keys = {dialect.agent_key(agent) for agent in group.agents}
-    if keys & {dialect.own_key(agent) for agent in policy.agents} - {None}:
-        return "skipped: it names the agent, but has no rules"
-    return (
-        "skipped: another group names the agent"
-        if "*" in keys
-        else "skipped: it is for other agents"
-    )
 
 
 def _print_rules(policy: Policy, verdict: Verdict) -> None:

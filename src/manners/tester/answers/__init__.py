@@ -1,0 +1,1 @@
+"""Answers: one file for each question of the page, with `answer(question)`."""
