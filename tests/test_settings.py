@@ -39,6 +39,7 @@ VALUES: dict[str, tuple[Any, str, str]] = {
     "respect_robots": (False, "false", "false"),
     "exclude": (("/a", "*b?", "re:c,d"), '["/a", "*b?", "re:c,d"]', '["/a", "*b?", "re:c,d"]'),
     "include": (("/a", "/b"), "/a, /b", '["/a", "/b"]'),
+    "signals": (("tdmrep", "rsl"), "tdmrep, rsl", '["tdmrep", "rsl"]'),
     "connect_timeout": (1.5, "1.5", "1.5"),
     "read_timeout": (4.0, "4", "4"),
     "total_timeout": (20.0, "2e1", "20"),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from manners.cache.blocking import RobotsCache, check
     from manners.cache.robots import AsyncRobotsCache
     from manners.client.async_client import AsyncClient
-    from manners.client.blocking import Client
+    from manners.client.blocking import Client, usage
     from manners.client.page import Page
     from manners.crawler.crawl import Crawl, crawl
     from manners.crawler.page import CrawledPage
@@ -85,6 +85,7 @@ __all__ = [
     "lines",
     "parse",
     "product_token",
+    "usage",
 ]
 
 _HOME = {
@@ -122,6 +123,7 @@ _HOME = {
     "lines": "manners.robots.lines",
     "parse": "manners.robots.policy",
     "product_token": "manners.robots.agents",
+    "usage": "manners.client.blocking",
 }
 _MODULES = ("errors", "robots", "signals", "urls")
 

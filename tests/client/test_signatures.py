@@ -12,7 +12,17 @@ FACES: tuple[tuple[type, type], ...] = (
     (manners.Client, manners.AsyncClient),
     (manners.RobotsCache, manners.AsyncRobotsCache),
 )
-SEAMS = {"fence", "fresh", "is_asking", "known", "log_use", "penalise", "refresh", "wrap"}
+SEAMS = {
+    "fence",
+    "fetch_file",
+    "fresh",
+    "is_asking",
+    "known",
+    "log_use",
+    "penalise",
+    "refresh",
+    "wrap",
+}
 """How the client, the crawl and the blocking cache use async faces, in one loop; not for users."""
 
 
@@ -65,7 +75,7 @@ def test_both_clients_have_the_same_attributes() -> None:
     assert found[0] == {"settings", "identity", "budget", "robots", "evidence"}
 
 
-@pytest.mark.parametrize("name", ["check", "allowed", "get", "head", "visit", "close"])
+@pytest.mark.parametrize("name", ["check", "allowed", "get", "head", "usage", "visit", "close"])
 def test_one_waits_where_the_other_blocks(name: str) -> None:
     """What is a coroutine of the async client is an ordinary method of the blocking one."""
     assert inspect.iscoroutinefunction(getattr(manners.AsyncClient, name))

@@ -2,16 +2,16 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from manners.cache.site import ParsedEntry
+T = TypeVar("T")
 
 MAX_CONCURRENT = 256
 """Retrievals at a time; more wait, and their timeouts do not run meanwhile."""
 
 
-class Flights:
-    """The retrievals under way, one per origin, and the saves that follow them.
+class Flights(Generic[T]):
+    """The retrievals under way, one per origin or URL, and the saves that follow them.
 
     They belong to one event loop. A forked child has another, in which nothing is under way.
     """
@@ -21,7 +21,7 @@ class Flights:
         self._reset()
 
     def _reset(self) -> None:
-        self._flights: dict[str, asyncio.Task[ParsedEntry]] = {}
+        self._flights: dict[str, asyncio.Task[T]] = {}
         self.saves: set[asyncio.Task[None]] = set()
         self.limit = asyncio.Semaphore(MAX_CONCURRENT)
         """Acquired while a site is asked."""
@@ -34,18 +34,18 @@ class Flights:
             self._reset()
 
     def start(
-        self, origin: str, retrieve: Callable[[str], Coroutine[Any, Any, ParsedEntry]]
-    ) -> "asyncio.Task[ParsedEntry]":
-        """Retrieve the robots.txt of an origin, or join the retrieval under way."""
+        self, place: str, retrieve: Callable[[str], Coroutine[Any, Any, T]]
+    ) -> "asyncio.Task[T]":
+        """Retrieve the file of a place, or join the retrieval under way."""
         self.enter()
-        flight = self._flights.get(origin)
+        flight = self._flights.get(place)
         if flight is None:
-            flight = self._flights[origin] = asyncio.create_task(retrieve(origin))
-            flight.add_done_callback(lambda done: self._landed(origin, done))
+            flight = self._flights[place] = asyncio.create_task(retrieve(place))
+            flight.add_done_callback(lambda done: self._landed(place, done))
         return flight
 
-    def _landed(self, origin: str, flight: "asyncio.Task[ParsedEntry]") -> None:
-        self._flights.pop(origin, None)
+    def _landed(self, place: str, flight: "asyncio.Task[T]") -> None:
+        self._flights.pop(place, None)
         if not flight.cancelled():
             flight.exception()  # marks it as retrieved: a background refresh has no waiter
 

@@ -109,7 +109,7 @@ class AsyncRobotsCache:
         self.http = http or _default_http(user_agent, allow_private)
         self._store = None if store is None else _tier(store)
         self._memory = Memory(entries, max_bytes)
-        self._flights = Flights()
+        self._flights: Flights[ParsedEntry] = Flights()
         self._counts = Statistics()
         self.changes = 0
         """How often an entry was added, changed or dropped."""

@@ -30,7 +30,10 @@ from manners.robots.verdict import Verdict
 from manners.settings import Settings
 
 if TYPE_CHECKING:
+    from manners.client.signal_files import SignalFiles
     from manners.evidence.store import EvidenceStore
+    from manners.retrieval.profiles import Profile
+    from manners.signals import Purpose, Usage
 
 NO_HEADERS: Mapping[str, str] = {}
 
@@ -71,7 +74,7 @@ class AsyncClient:
         self.identity, self.budget = settings.identity, budget
         """Who decides, and what is sent."""
         backend = _open_politeness(politeness, settings, clock)
-        self._http, self._clock = http or open_http(settings), clock
+        self._http = http or open_http(settings)
         own_delays = {name: own.delay for name, own in settings.hosts.items()}
         self._hosts = Hosts(settings.pace, own_delays, clock, draw)
         self._gate = Gate(backend, settings.pace, draw, clock, settings.connections)
@@ -84,6 +87,7 @@ class AsyncClient:
             clock=clock,
         )
         """The robots.txt files that verdicts rest on."""
+        self._signal_files: SignalFiles | None = None
         evidence = settings.store if evidence is None else evidence
         self._owns_evidence = isinstance(evidence, str | Path)
         self.evidence = _open_evidence(evidence, settings)
@@ -133,6 +137,21 @@ class AsyncClient:
         """Fetch the status and headers of a page, without its body."""
         return await self._fetch("HEAD", url, headers)
 
+    async def usage(self, page: Page) -> "Mapping[Purpose, Usage]":
+        """What a page may be used for, by purpose, with every claim behind it.
+
+        Like `page.usage`, and by the files that the setting `signals` names, too. They are asked
+        for like pages, and kept while they are fresh; one that cannot be had is a problem.
+        """
+        if not self.settings.signals:
+            return page.usage
+        from manners.client.signal_files import SignalFiles, usage_with
+
+        if self._signal_files is None:
+            self._signal_files = SignalFiles(self.settings.retrieval, self.robots.clock)
+        sources, fetch = self.settings.signals, self.fetch_file
+        return await usage_with(self._signal_files, page, sources, fetch)
+
     @asynccontextmanager
     async def stream(
         self,
@@ -149,15 +168,15 @@ class AsyncClient:
         """
         chain = self._chain(url, headers)
         if self.budget is not None and is_page:
-            self.budget.reserve(self._clock())
+            self.budget.reserve(self.robots.clock())
         try:
             while True:
-                asked = self._clock()
+                asked = self.robots.clock()
                 visit = await self._admission.admit(chain, is_page)
                 if visit is None:
                     yield PageStream(chain.blocked())
                     return
-                started, chain.counts = self._clock(), True
+                started, chain.counts = self.robots.clock(), True
                 get = self._request("GET", chain, max_bytes)
                 async with (
                     SlotRenewal(visit, self.settings.lease) as slot,
@@ -229,7 +248,7 @@ class AsyncClient:
         chain = RedirectChain(url, NO_HEADERS, 0)
         requester = self._requesters.get(user_agent)
         if self.budget is not None:
-            self.budget.reserve(self._clock())
+            self.budget.reserve(self.robots.clock())
         try:
             visit = await self._admission.admit(chain, slot=slot, tells=tells, requester=requester)
             if visit is None:
@@ -242,6 +261,8 @@ class AsyncClient:
     async def close(self) -> None:
         """Close connections and stores, and turn away all that wait."""
         await self._admission.close()
+        if self._signal_files is not None:
+            await self._signal_files.close()
         await self.robots.close()
         await self._http.close()
         if self.evidence is not None and self._owns_evidence:
@@ -256,23 +277,36 @@ class AsyncClient:
     def __getattr__(self, name: str) -> NoReturn:
         refuse_attribute(self, name)
 
+    async def fetch_file(self, url: str, limits: "Profile") -> Page:
+        """Fetch a file that is no page, within the limits of a profile.
+
+        Like a sitemap, it takes nothing of the budget and need not match an inclusion.
+        """
+        return await self._fetch("GET", url, NO_HEADERS, limits=limits)
+
     # One page.
 
     async def _fetch(
-        self, method: str, url: str, headers: Mapping[str, str], must_include: bool = True
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        must_include: bool = True,
+        limits: "Profile | None" = None,
     ) -> Page:
-        chain = self._chain(url, headers)
-        if self.budget is not None:
-            self.budget.reserve(self._clock())
+        chain, is_page = self._chain(url, headers), limits is None
+        if self.budget is not None and is_page:
+            self.budget.reserve(self.robots.clock())
         try:
             while True:
-                asked = self._clock()
-                visit = await self._admission.admit(chain, must_include)
+                asked = self.robots.clock()
+                visit = await self._admission.admit(chain, must_include and is_page)
                 if visit is None:
                     return chain.blocked()
-                started, chain.counts = self._clock(), True
+                started, chain.counts = self.robots.clock(), True
+                get = self._request(method, chain) if limits is None else _file(chain, limits)
                 try:
-                    reply = await self._http.send(self._request(method, chain), visit)
+                    reply = await self._http.send(get, visit)
                     if isinstance(reply, Response):
                         await visit.replied(reply.status, reply.headers, reply.seconds)
                 finally:
@@ -286,7 +320,7 @@ class AsyncClient:
                 if page is not None:
                     return page
         finally:
-            if self.budget is not None:
+            if self.budget is not None and is_page:
                 self._settle(chain)
 
     def _chain(self, url: str, headers: Mapping[str, str]) -> RedirectChain:
@@ -322,6 +356,19 @@ class AsyncClient:
     def _settle(self, chain: RedirectChain) -> None:
         if self.budget is not None and not chain.counts:
             self.budget.give_back()
+
+
+def _file(chain: RedirectChain, limits: "Profile") -> Get:
+    """The request for a file, in the time and size that a robots.txt may have."""
+    return Get(
+        chain.target.url,
+        chain.headers,
+        limits.max_read,
+        limits.connect,
+        limits.read,
+        limits.total,
+        fresh=chain.needs_fresh_connection,
+    )
 
 
 def combine(agent: str | None, settings: Settings | None, changes: dict[str, Any]) -> Settings:

@@ -1,11 +1,20 @@
-"""The client for blocking code: a face on `AsyncClient`, by the portal."""
+"""The client for blocking code, a face on `AsyncClient` by the portal, and `manners.usage`."""
 
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Self, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    NoReturn,
+    ParamSpec,
+    Self,
+    TypeVar,
+    overload,
+)
 
 from manners._portal import portal
 from manners.cache.blocking import RobotsCache
@@ -14,7 +23,9 @@ from manners.client.page import Page
 from manners.client.streams import BlockingStream, OpenedStream
 from manners.client.transport import Transport, open_http
 from manners.client.visit import Visit
+from manners.errors import UnknownName
 from manners.politeness.backends import PolitenessBackend
+from manners.politeness.backends.memory import MemoryBackend
 from manners.politeness.budget import Budget
 from manners.politeness.schedule import TOO_MUCH
 from manners.robots.verdict import Verdict
@@ -22,6 +33,7 @@ from manners.settings import Settings
 
 if TYPE_CHECKING:
     from manners.evidence.store import EvidenceStore
+    from manners.signals import Purpose, Usage
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -154,6 +166,14 @@ class Client:
         """Fetch the status and headers of a page, without its body."""
         return portal.run(self._client.head(url, headers))
 
+    def usage(self, page: Page) -> "Mapping[Purpose, Usage]":
+        """What a page may be used for, by purpose, with every claim behind it.
+
+        Like `page.usage`, and by the files that the setting `signals` names, too. They are asked
+        for like pages, and kept while they are fresh; one that cannot be had is a problem.
+        """
+        return portal.run(self._client.usage(page))
+
     @contextmanager
     def stream(
         self,
@@ -219,6 +239,67 @@ class Client:
 
     def __getattr__(self, name: str) -> NoReturn:
         refuse_attribute(self, name)
+
+
+@overload
+def usage(
+    url: str,
+    purpose: None = None,
+    agent: str | None = None,
+    *,
+    signals: Iterable[str] = (),
+    allow_private: bool = False,
+) -> "Mapping[Purpose, Usage]": ...
+
+
+@overload
+def usage(
+    url: str,
+    purpose: "Purpose",
+    agent: str | None = None,
+    *,
+    signals: Iterable[str] = (),
+    allow_private: bool = False,
+) -> "Usage": ...
+
+
+def usage(
+    url: str,
+    purpose: "Purpose | None" = None,
+    agent: str | None = None,
+    *,
+    signals: Iterable[str] = (),
+    allow_private: bool = False,
+) -> "Usage | Mapping[Purpose, Usage]":
+    """What a page may be used for, in one line for scripts: fetches it politely, then reads.
+
+    With a purpose, its `Usage`; else one for each purpose. `agent` is sent, and robots.txt is read
+    for it. `signals` names standards whose files are asked for, too. Connections and files are kept
+    until the program ends.
+    """
+    from manners.signals import PURPOSES
+
+    if purpose is not None and purpose not in PURPOSES:
+        raise UnknownName("purpose", purpose, PURPOSES)
+    client = _shared(agent, tuple(signals), allow_private)
+    found = client.usage(client.get(url))
+    return found if purpose is None else found[purpose]
+
+
+@cache
+def _shared(agent: str | None, signals: tuple[str, ...], allow_private: bool) -> Client:
+    import atexit
+
+    shared = Client(agent, politeness=_pace(), signals=signals, allow_private=allow_private)
+    atexit.register(shared.close)
+    return shared
+
+
+@cache
+def _pace() -> PolitenessBackend:
+    """The pace of all these clients: a host is asked by each of them."""
+    pace = Settings().pace
+    return MemoryBackend(pace.concurrency, pace.lease, {}, time.time)
 
 
 async def _call(function: Callable[P, T], *arguments: P.args, **keywords: P.kwargs) -> T:

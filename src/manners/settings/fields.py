@@ -65,6 +65,8 @@ Fraction = Annotated[float, Range(0, 1)]
 Count = Annotated[int, Range(1, 10**12)]
 Redirects = Annotated[int, Range(0, 100)]
 Depth = Annotated[int, Range(0, 10**6)]
+SignalSource = Literal["tdmrep", "rsl", "trust-txt", "ai-txt"]
+"""A standard of usage signals whose files cost requests; named as its reader is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +103,16 @@ class Fields:
     include: Annotated[
         tuple[str, ...], Option("PATTERN", "Fetch only URLs that match; repeatable.", WHAT)
     ] = ()
+
+    signals: Annotated[
+        tuple[SignalSource, ...],
+        Option(
+            "NAME",
+            "Ask for usage signals in files: tdmrep, rsl, trust-txt, ai-txt; repeatable.",
+            REQUESTS,
+        ),
+    ] = ()
+    """Which files with usage signals are requested, besides robots.txt and the page."""
 
     # How a robots.txt is retrieved; None is the profile's value.
     connect_timeout: Seconds | None = None

@@ -27,7 +27,7 @@ from manners.settings.systems import dialect_of, system_of
 OPTION = "option: "
 """How the source of a setting begins that was given as an option."""
 _MAX_FILE = 1024 * 1024
-_LISTS = {"exclude": ",", "include": ",", "headers": "\n"}
+_LISTS = {"exclude": ",", "include": ",", "signals": ",", "headers": "\n"}
 """Settings that are lists, and what stands between the parts of one in a variable."""
 
 

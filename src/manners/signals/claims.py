@@ -91,7 +91,7 @@ class SignalProblem:
 
     code: str
     """malformed, unknown-label, unknown-value, unknown-word, wrong-type, too-large, outside-group,
-    license-at-end, not-absolute, licence-not-had, not-conformant, no-time, part-of-page,
+    license-at-end, not-absolute, licence-not-had, not-had, not-conformant, no-time, part-of-page,
     repaired."""
     standard: str
     source: Place

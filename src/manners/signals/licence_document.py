@@ -113,6 +113,22 @@ def read_licence(document: bytes | str) -> tuple[LicensedContent, ...]:
     return tuple(map(_content, contents))
 
 
+def max_age(document: bytes | str) -> int | None:
+    """For how many days a document may be kept, where it says so.
+
+    >>> max_age('<rsl xmlns="https://rslstandard.org/rsl" max-age="7"/>')
+    7
+    """
+    try:
+        days = _Builder().build(document).attributes.get("max-age", "").strip()
+    except NotConformant:
+        return None
+    return int(days) if _DAYS(days) else None
+
+
+_DAYS = re.compile(r"[1-9][0-9]{0,8}").fullmatch
+
+
 class _Builder:
     """Builds elements from expat's callbacks."""
 

@@ -14,7 +14,7 @@ from manners.errors import InvalidURL
 from manners.signals.claims import Citation, Edition, SignalFindings
 from manners.signals.licence_document import LicensedContent, NotConformant, read_licence
 from manners.signals.licence_terms import CLASSES, ScopedContent, decide
-from manners.signals.markup import LICENCE_TYPE, media_type
+from manners.signals.markup import LICENCE_TYPE, PageElement, media_type
 from manners.signals.material import Material
 from manners.urls import match_path, origin, page_url, without_credentials
 
@@ -35,22 +35,46 @@ def read(material: Material, findings: SignalFindings) -> None:
     """Every place that announces a licence."""
     if material.lines is not None:
         _note(findings, _announced(material, findings, _robots(material, findings), is_site=True))
-    links = [
+    _note(findings, _announced(material, findings, _headers(material)))
+    for element in material.elements:
+        scopes: list[ScopedContent] = []
+        if element.name == "script":
+            citation = material.cite_element(element, element.name)
+            scopes = _contained(material, findings, element.content, citation)
+        elif announced := _linked(material, element):
+            scopes = _announced(material, findings, announced)
+        _note(findings, scopes, covers_page=element.is_in_head)
+
+
+def licence_urls(material: Material) -> tuple[str, ...]:
+    """The licences that are announced for a page, by absolute URLs, each once.
+
+    >>> robots_txt = "License: https://example.com/license.xml\\nUser-agent: *\\nAllow: /"
+    >>> page = Material(url="https://example.com/", robots_txt=robots_txt, licences={})
+    >>> licence_urls(page)
+    ('https://example.com/license.xml',)
+    """
+    announced = [*_robots(material, SignalFindings("rsl", "")), *_headers(material)]
+    for element in material.elements:
+        announced += _linked(material, element)
+    return tuple(dict.fromkeys(url for url, _ in announced if _is_absolute(url)))
+
+
+def _headers(material: Material) -> list[Announcement]:
+    return [
         Announcement(url, material.cite_header("Link", value))
         for value in material.header("link")
         for url in licence_links(value)
     ]
-    _note(findings, _announced(material, findings, links))
-    for element in material.elements:
-        citation = material.cite_element(element, element.name)
-        kind = media_type(element.attributes.get("type", ""))
-        scopes: list[ScopedContent] = []
-        if element.name == "link" and kind == LICENCE_TYPE:
-            href = element.attributes.get("href", "").strip()
-            scopes = _announced(material, findings, [Announcement(href, citation)])
-        elif element.name == "script":
-            scopes = _contained(material, findings, element.content, citation)
-        _note(findings, scopes, covers_page=element.is_in_head)
+
+
+def _linked(material: Material, element: PageElement) -> list[Announcement]:
+    """The licence that a link element names; none for other elements."""
+    kind = media_type(element.attributes.get("type", ""))
+    if element.name != "link" or kind != LICENCE_TYPE:
+        return []
+    href = element.attributes.get("href", "").strip()
+    return [Announcement(href, material.cite_element(element, element.name))]
 
 
 def _robots(material: Material, findings: SignalFindings) -> list[Announcement]:
