@@ -75,6 +75,7 @@ LARGE = {
     "cli/commands/report.py:command": "its parameters are the options",
     "cli/commands/robots.py:command": "its parameters are the options",
     "cli/commands/serve.py:command": "its parameters are the options",
+    "cli/commands/usage.py:command": "its parameters are the options",
     "cli/commands/watch.py:command": "its parameters are the options",
     "client/async_client.py:__init__": "its parameters are the client's",
     "compat/ray.py:crawl": "its parameters and an example",
