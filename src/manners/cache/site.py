@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from manners._text import to_bytes
 from manners.cache.entry import Entry
@@ -9,7 +10,7 @@ from manners.retrieval.charset import in_utf8
 from manners.retrieval.outcome import Availability, Outcome
 from manners.retrieval.profiles import Profile
 from manners.robots.dialects import Dialect
-from manners.robots.lines import truncate
+from manners.robots.lines import read_lines, truncate
 from manners.robots.policy import Robots, parse
 from manners.robots.verdict import Reason, Verdict
 from manners.urls import robots_url
@@ -55,6 +56,50 @@ class Site:
         if self.everything is not None:
             return self.check(url, agent).allowed
         return self.robots.policy(self.robots.dialect.own_name(agent)).allowed(url)
+
+    def problems(self) -> list[dict[str, Any]]:
+        """The lines that are not as they should be, as plain values."""
+        robots = self.robots
+        return [
+            {"line": line.number, "problems": list(line.problems), "text": line.text[:200]}
+            for line in read_lines(robots.body, robots.dialect, robots.url)
+            if line.problems
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the site says, and how it was retrieved, as plain values ready for JSON."""
+        robots = self.robots
+        return {
+            "url": self.outcome.url,
+            "outcome": self.outcome.to_dict(),
+            "fresh_until": self.entry.fresh_until if self.entry else None,
+            "dialect": robots.dialect.name,
+            "truncated": robots.truncated or not self.outcome.complete,
+            "groups": [
+                {
+                    "agents": list(group.agents),
+                    "line": group.line,
+                    "rules": [rule._asdict() for rule in group.rules],
+                    "directives": [
+                        {"name": item.name, "value": item.written, "line": item.line}
+                        for item in group.directives
+                    ],
+                }
+                for group in robots.groups
+            ],
+            "sitemaps": [sitemap._asdict() for sitemap in robots.sitemaps],
+            "directives": [
+                {
+                    "name": item.name,
+                    "value": item.written,
+                    "line": item.line,
+                    "agents": list(item.agents),
+                }
+                for item in robots.directives
+                if item.name != "sitemap"
+            ],
+            "problems": self.problems(),
+        }
 
 
 _AGE = 1.0

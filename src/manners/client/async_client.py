@@ -217,6 +217,10 @@ class AsyncClient:
         """
         self._gate.fence(may_send, admit)
 
+    def leave_within(self, seconds: float) -> None:
+        """Give the requests of visits that long to leave, as far as other processes know."""
+        self._gate.min_grace = seconds
+
     def is_asking(self, name: str) -> bool:
         """Whether a request is under way at a host, or waits for its turn."""
         return self._gate.is_asking(name)
@@ -253,7 +257,7 @@ class AsyncClient:
             visit = await self._admission.admit(chain, slot=slot, tells=tells, requester=requester)
             if visit is None:
                 raise Disallowed(chain.verdict())
-            chain.counts, visit.budget = True, self.budget
+            chain.counts, visit.budget, visit.lazy_verdict = True, self.budget, chain.verdict
         finally:
             self._settle(chain)
         return visit

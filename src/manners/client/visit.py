@@ -5,7 +5,7 @@ Every request has one, whoever sends it: the client, or another library with a d
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Self
 
 from manners import logs
@@ -15,6 +15,7 @@ from manners.errors import SlotLost
 from manners.politeness.backends import Lease
 from manners.politeness.budget import Budget
 from manners.politeness.gate import Gate
+from manners.robots.verdict import Verdict
 
 
 class Visit:
@@ -28,7 +29,16 @@ class Visit:
         await visit.leave()
     """
 
-    __slots__ = ("_gate", "_host", "_lease", "_renewed", "_started", "budget", "departed_at")
+    __slots__ = (
+        "_gate",
+        "_host",
+        "_lease",
+        "_renewed",
+        "_started",
+        "budget",
+        "departed_at",
+        "lazy_verdict",
+    )
 
     def __init__(self, gate: Gate, host: HostPace, lease: Lease | None) -> None:
         self._gate, self._host, self._lease = gate, host, lease
@@ -36,12 +46,19 @@ class Visit:
         """Where the page is given back when it turns out to be a redirect."""
         self.departed_at = 0.0
         """When the request was sent, in seconds since the epoch; 0 until `departed` is called."""
+        self.lazy_verdict: Callable[[], Verdict]
+        """Read `verdict` instead."""
         self._started = self._renewed = time.monotonic()
 
     @property
     def name(self) -> str:
         """The host."""
         return self._host.name
+
+    @property
+    def verdict(self) -> Verdict:
+        """Why the request may be sent."""
+        return self.lazy_verdict()
 
     @property
     def seconds(self) -> float:

@@ -162,8 +162,8 @@ class Gate:
         self._is_closed = False
         self._may_send: Callable[[], bool] = lambda: True
         self._admit: Callable[[str], Awaitable[None]] | None = None
-        self._answer_time = 0.0
-        """Seconds that the backend takes to answer, a moving average."""
+        self._answer_time = self.min_grace = 0.0
+        """Seconds: how long the backend takes to answer; how late a request may leave at least."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def enter(self, host: str, gap: Gap, tells: bool = False) -> Lease:
@@ -381,7 +381,7 @@ class Gate:
         """A slot, for a start that is reserved now unless one already is."""
         last, asked = lane.last, self._clock()
         is_remote = gap > 0 and self._begin_remotely is not None
-        last.grace = grace(gap, self._answer_time) if is_remote else 0.0
+        last.grace = max(grace(gap, self._answer_time), self.min_grace) if is_remote else 0.0
         last.leave_by, delay = asked + last.grace, gap + last.grace
         if lane.reserved_gap < 0:
             within = self._pace.defer_beyond + last.grace

@@ -1,5 +1,6 @@
 """The application: pages, API and files, behind the guard."""
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import parse_qsl
@@ -49,18 +50,17 @@ async def _stop_streams(app: web.Application) -> None:
 def _handler(resource: Resource) -> Handler:
     """The handler of a resource: reads the request, and encodes the reply."""
     decode = msgspec.json.Decoder(resource.request).decode
-    encode = msgspec.json.Encoder().encode
 
     async def answer_query(request: web.Request) -> web.Response:
         parameters = _of_query(request.query_string, resource)
         reply = await resource.answer(Call.of(request), parameters)
-        return web.Response(body=encode(reply), content_type=_JSON)
+        return web.Response(body=_encode(reply), content_type=_JSON)
 
     async def answer_body(request: web.Request) -> web.Response:
         call, kind = Call.of(request), request.content_type
         if kind == _JSON:
             reply = await resource.answer(call, decode(await call.body()))
-            return web.Response(body=encode(reply), content_type=_JSON)
+            return web.Response(body=_encode(reply), content_type=_JSON)
         if resource.answer_bytes is None or kind != resource.content_type:
             kinds = " or ".join(filter(None, (_JSON, resource.content_type)))
             raise ServiceProblem(415, f"The content type is {kind!r}.", f"Send {kinds}.")
@@ -69,6 +69,17 @@ def _handler(resource: Resource) -> Handler:
         return web.Response(body=answer, content_type=kind)
 
     return answer_query if resource.method == "GET" else answer_body
+
+
+_encode_plain = msgspec.json.Encoder().encode
+
+
+def _encode(reply: object) -> bytes:
+    """A reply as JSON; a byte of a site that is not UTF-8 is a lone surrogate, as elsewhere."""
+    try:
+        return _encode_plain(reply)
+    except UnicodeEncodeError:
+        return json.dumps(msgspec.to_builtins(reply)).encode()
 
 
 def _of_query(query: str, resource: Resource) -> Any:

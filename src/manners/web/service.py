@@ -13,10 +13,14 @@ from manners.client.async_client import AsyncClient
 from manners.robots.agents import WILDCARD
 from manners.settings import Settings
 from manners.urls import origin
+from manners.web.leases import Leases
 from manners.web.limits import ServiceLimits, Traffic, client_of
 from manners.web.problems import ServiceProblem
 
 _T = TypeVar("_T")
+START_WITHIN = 0.5
+"""Seconds for a request to leave after a crawler was told that it may, where other processes ask
+the same hosts: these allow for twice as long."""
 _SITES = 10_000
 """Sites whose robots.txt is kept in memory."""
 
@@ -49,6 +53,7 @@ class Service:
         self.started = time.time()
         self.stopping = asyncio.Event()
         """Set when the service is about to end."""
+        self.leases = Leases()
         self.client: AsyncClient
 
     @property
@@ -58,6 +63,11 @@ class Service:
         is_named = settings.agent is not None or settings.user_agent is not None
         return settings.identity.agent if is_named else WILDCARD
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes ask the same hosts."""
+        return self.settings.politeness is not None
+
     async def open(self) -> None:
         """Open what needs a running event loop."""
         # The store is for reading, and what is asked here is no evidence of a crawl.
@@ -65,9 +75,11 @@ class Service:
         self.client = AsyncClient(
             settings=settings, cache_entries=max(settings.cache_entries, _SITES)
         )
+        self.client.leave_within(2 * START_WITHIN)
 
     async def close(self) -> None:
         """Close it."""
+        await self.leases.close()
         await self.client.close()
 
     async def compute(self, function: Callable[..., _T], *arguments: object) -> _T:
@@ -94,12 +106,16 @@ class Call(NamedTuple):
 
     async def site(self, url: str) -> Site:
         """What a site says; asked politely, if that is not known."""
-        robots = self.service.client.robots
-        known = robots.known(origin(url))
+        known = self.service.client.robots.known(origin(url))
         if known is not None:
             return known
-        self.service.traffic.retrieve(self.client)
-        return await robots.get(url)
+        self.may_retrieve(url)
+        return await self.service.client.robots.get(url)
+
+    def may_retrieve(self, url: str) -> None:
+        """Count a site that has to be asked; raises the problem of asking for too many."""
+        if self.service.client.robots.fresh(origin(url), time.time()) is None:
+            self.service.traffic.retrieve(self.client)
 
     async def body(self, most: int | None = None) -> bytes:
         """The body of the request; a problem if it is too large or takes too long."""

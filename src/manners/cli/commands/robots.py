@@ -3,21 +3,19 @@
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from manners._text import count, cut, duration, printable
 from manners.cli import UNDECIDED, inputs, render, saving
 from manners.cli.options import RETRIEVAL, JsonOption, Options, UrlArgument, takes
-from manners.robots.lines import read_lines
 from manners.settings.fields import STORED, WHAT
 from manners.urls import origin
 
 if TYPE_CHECKING:
     from manners.cache.site import Site
     from manners.robots.groups import Directive, Group
-    from manners.robots.policy import Robots
 
 _SHOWN = 10
 """Groups, sitemaps, directives and problems that are listed for people; JSON has all."""
@@ -70,7 +68,7 @@ def command(
     finally:
         portal.run(retrieving.close())
     if json:
-        print(render.as_json(_as_dict(site)))
+        print(render.as_json(site.to_dict()))
     else:
         # If the file goes to standard output, the summary does not.
         print("\n".join(_lines(site)), file=sys.stderr if save == "-" else sys.stdout)
@@ -153,12 +151,13 @@ def _lines(site: "Site") -> list[str]:
         rows.append(("charset", charset))
         rows += _listed("groups", list(map(_group, robots.groups)))
         rows += _listed("sitemaps", [sitemap.url for sitemap in robots.sitemaps])
-        rows += _listed("directives", list(map(_directive, _directives(robots))))
+        directives = [item for item in robots.directives if item.name != "sitemap"]
+        rows += _listed("directives", list(map(_directive, directives)))
         rows += _listed(
             "problems",
             [
                 f"line {line['line']}: {', '.join(line['problems'])}: {line['text']}"
-                for line in _problems(site)
+                for line in site.problems()
             ],
         )
     return [
@@ -176,11 +175,6 @@ def _group(group: "Group") -> str:
     agents = cut(", ".join(group.agents), 200)
     content = ", ".join([count(len(group.rules), "rule"), *directives])
     return f"{agents} (line {group.line}): {content}"
-
-
-def _directives(robots: "Robots") -> "list[Directive]":
-    """Crawl-delay, and every other line that is neither a rule nor a sitemap."""
-    return [item for item in robots.directives if item.name != "sitemap"]
 
 
 def _directive(directive: "Directive") -> str:
@@ -204,46 +198,3 @@ def _fresh(site: "Site") -> str:
     until = site.entry.fresh_until
     clock = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(until))
     return f"for {duration(until - site.outcome.at)}, until {clock} UTC"
-
-
-def _problems(site: "Site") -> list[dict[str, Any]]:
-    robots = site.robots
-    return [
-        {"line": line.number, "problems": list(line.problems), "text": line.text[:200]}
-        for line in read_lines(robots.body, robots.dialect, robots.url)
-        if line.problems
-    ]
-
-
-def _as_dict(site: "Site") -> dict[str, Any]:
-    robots = site.robots
-    return {
-        "url": site.outcome.url,
-        "outcome": site.outcome.to_dict(),
-        "fresh_until": site.entry.fresh_until if site.entry else None,
-        "dialect": robots.dialect.name,
-        "truncated": robots.truncated or not site.outcome.complete,
-        "groups": [
-            {
-                "agents": list(group.agents),
-                "line": group.line,
-                "rules": [rule._asdict() for rule in group.rules],
-                "directives": [
-                    {"name": item.name, "value": item.written, "line": item.line}
-                    for item in group.directives
-                ],
-            }
-            for group in robots.groups
-        ],
-        "sitemaps": [sitemap._asdict() for sitemap in robots.sitemaps],
-        "directives": [
-            {
-                "name": item.name,
-                "value": item.written,
-                "line": item.line,
-                "agents": list(item.agents),
-            }
-            for item in _directives(robots)
-        ],
-        "problems": _problems(site),
-    }

@@ -155,7 +155,7 @@ def _by_file(
         for agent, policy in zip(agents, policies, strict=True):
             answers[agent] = [*policy.allowed_many(urls)]
         return CheckReply(agents=agents, allowed=answers)
-    verdicts = [[_reply(policy.check(url)) for policy in policies] for url in urls]
+    verdicts = [[verdict_reply(policy.check(url)) for policy in policies] for url in urls]
     return CheckReply(agents=agents, verdicts=verdicts)
 
 
@@ -168,10 +168,10 @@ def _live(
         try:
             override = overrides.check(url)
             if override is not None:
-                rows.append([_reply(override)] * len(agents))
+                rows.append([verdict_reply(override)] * len(agents))
             else:
                 site = sites[origin(url)]
-                rows.append([_reply(site.check(url, agent)) for agent in agents])
+                rows.append([verdict_reply(site.check(url, agent)) for agent in agents])
         except InvalidURL as error:
             rows.append([_invalid(error)] * len(agents))
     if detail == "verdict":
@@ -180,7 +180,8 @@ def _live(
     return CheckReply(agents=agents, allowed=allowed)
 
 
-def _reply(verdict: Verdict) -> VerdictReply:
+def verdict_reply(verdict: Verdict) -> VerdictReply:
+    """A verdict, as replies have it."""
     values = verdict.to_dict()
     rule = values.pop("rule")
     return VerdictReply(rule=None if rule is None else RuleReply(**rule), **values)

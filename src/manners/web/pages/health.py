@@ -43,6 +43,8 @@ def _lines(service: Service) -> Iterator[str]:
     values = (
         ("manners_requests_running", "gauge", "Requests under way.", traffic.requests),
         ("manners_streams", "gauge", "Live pages that are open.", traffic.streams),
+        ("manners_leases", "gauge", "Slots that are reserved.", len(service.leases)),
+        ("manners_leases_expired_total", "counter", "Not given back.", service.leases.expired),
         ("manners_robots_entries", "gauge", "Sites whose robots.txt is known.", robots.entries),
         ("manners_robots_retrievals_total", "counter", "Retrievals.", robots.retrievals),
         ("manners_robots_unreachable_total", "counter", "Failed ones.", robots.unreachable),
