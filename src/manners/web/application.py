@@ -51,6 +51,12 @@ def _handler(resource: Resource) -> Handler:
     """The handler of a resource: reads the request, and encodes the reply."""
     decode = msgspec.json.Decoder(resource.request).decode
 
+    def read(body: bytes) -> Any:
+        try:
+            return decode(body)
+        except UnicodeDecodeError as error:
+            raise msgspec.DecodeError(f"JSON is not UTF-8: {error.reason}") from None
+
     async def answer_query(request: web.Request) -> web.Response:
         parameters = _of_query(request.query_string, resource)
         reply = await resource.answer(Call.of(request), parameters)
@@ -59,7 +65,7 @@ def _handler(resource: Resource) -> Handler:
     async def answer_body(request: web.Request) -> web.Response:
         call, kind = Call.of(request), request.content_type
         if kind == _JSON:
-            reply = await resource.answer(call, decode(await call.body()))
+            reply = await resource.answer(call, read(await call.body()))
             return web.Response(body=_encode(reply), content_type=_JSON)
         if resource.answer_bytes is None or kind != resource.content_type:
             kinds = " or ".join(filter(None, (_JSON, resource.content_type)))

@@ -29,7 +29,7 @@ from manners.web import pages, rendering
 from manners.web.api import PREFIX
 from manners.web.limits import client_of
 from manners.web.problems import ServiceProblem, problem_of
-from manners.web.service import SERVICE, Service
+from manners.web.service import DEADLINE, SERVICE, Service
 
 MIN_TOKEN = 16
 """Characters: what is shorter can be guessed."""
@@ -70,7 +70,7 @@ async def stand_guard(request: web.Request, handler: Handler) -> web.StreamRespo
         service.traffic.begin(client)
         is_counted = True
         async with asyncio.timeout(service.serving.limits.request_seconds) as deadline:
-            request["deadline"] = deadline
+            request[DEADLINE] = deadline
             reply = await handler(request)
     except Exception as error:
         if isinstance(error, ConnectionError):

@@ -89,6 +89,8 @@ class Service:
 
 
 SERVICE = web.AppKey("service", Service)
+DEADLINE = web.RequestKey("deadline", asyncio.Timeout)
+"""When a request has to be answered; a live page moves it."""
 
 
 class Call(NamedTuple):

@@ -3,7 +3,8 @@
 import asyncio
 import resource
 import signal
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import cast
 
 from aiohttp import web
@@ -31,6 +32,16 @@ async def serve(
     settings: Settings, serving: Serving, started: Callable[[str], None] = lambda _: None
 ) -> None:
     """Serve until SIGTERM or SIGINT; `started` is called with the address."""
+    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+    with _signals(loop, stopped):
+        async with listening(settings, serving) as address:
+            started(address)
+            await stopped.wait()
+
+
+@asynccontextmanager
+async def listening(settings: Settings, serving: Serving) -> AsyncIterator[str]:
+    """Serve, at the address that this yields; at the end, running requests may finish."""
     limits = serving.limits
     runner = web.AppRunner(
         application(settings, serving),
@@ -41,29 +52,25 @@ async def serve(
         shutdown_timeout=_GRACE,
     )
     await runner.setup()
-    most = min(limits.connections, _files_allowed())
-
-    def connect() -> asyncio.BaseProtocol:
-        server = cast(web.Server, runner.server)
-        return server() if len(server.connections) < most else _Refusal()
-
-    loop, stopped = asyncio.get_running_loop(), asyncio.Event()
-    restore = _on_signals(loop, stopped)
     try:
-        server = await loop.create_server(
+        most, handler = min(limits.connections, _files_allowed()), cast(web.Server, runner.server)
+
+        def connect() -> asyncio.BaseProtocol:
+            return handler() if len(handler.connections) < most else _Refusal()
+
+        server = await asyncio.get_running_loop().create_server(
             connect, serving.host, serving.port, backlog=_BACKLOG, reuse_address=True
         )
         try:
-            started(_address(server, serving))
-            await stopped.wait()
+            yield _address(server, serving)
         finally:
             server.close()
     finally:
         await runner.cleanup()
-        restore()
 
 
-def _on_signals(loop: asyncio.AbstractEventLoop, stopped: asyncio.Event) -> Callable[[], None]:
+@contextmanager
+def _signals(loop: asyncio.AbstractEventLoop, stopped: asyncio.Event) -> Iterator[None]:
     """Stop at a signal, unless it is ignored; at a second one, at once."""
     task = asyncio.current_task()
 
@@ -79,12 +86,11 @@ def _on_signals(loop: asyncio.AbstractEventLoop, stopped: asyncio.Event) -> Call
     ]
     for number in numbers:
         loop.add_signal_handler(number, stop)
-
-    def restore() -> None:
+    try:
+        yield
+    finally:
         for number in numbers:
             loop.remove_signal_handler(number)
-
-    return restore
 
 
 def _files_allowed() -> int:

@@ -23,7 +23,7 @@ _MAX_VERDICTS = 100_000
 Url = Annotated[str, Meta(min_length=1, max_length=100_000, examples=["https://example.com/"])]
 Agent = Annotated[str, Meta(min_length=1, max_length=1_000, examples=["MyBot"])]
 RobotsText = Annotated[
-    str, Meta(max_length=2_000_000, description="A robots.txt, which decides instead of the site's")
+    str, Meta(max_length=1_000_000, description="A robots.txt, which decides instead of the site's")
 ]
 DialectName = Annotated[
     str, Meta(max_length=100, description="How it is read; `manners dialects` lists them")
@@ -75,6 +75,8 @@ class CheckRequest(Parameters, frozen=True, kw_only=True):
     urls: Annotated[list[Url], Meta(min_length=1)]
     agents: Annotated[list[Agent], Meta(min_length=1, max_length=_MAX_AGENTS)] | UnsetType = UNSET
     robots: RobotsText | UnsetType = UNSET
+    robots_base64: Annotated[bytes, Meta(max_length=1_000_000)] | UnsetType = UNSET
+    """The same as bytes, in base64: whatever a server has sent."""
     dialect: DialectName | UnsetType = UNSET
     detail: Literal["verdict", "allowed"] = "verdict"
     """`allowed` leaves out the reasons: for many URLs."""
@@ -114,9 +116,10 @@ async def check_many(call: Call, request: CheckRequest) -> CheckReply:
             f"{number:,} verdicts are too many for one reply.",
             f'Ask for at most {_MAX_VERDICTS:,}, or add "detail": "allowed".',
         )
-    if request.robots is not UNSET:
+    body = request.robots if request.robots_base64 is UNSET else request.robots_base64
+    if body is not UNSET:
         dialect = service.settings.dialect if request.dialect is UNSET else request.dialect
-        robots = parse(request.robots, dialect)
+        robots = parse(body, dialect)
         policies = [robots.policy(robots.dialect.own_name(name)) for name in agents]
         return await service.compute(_by_file, urls, agents, policies, request.detail)
     if request.dialect is not UNSET:
