@@ -26,7 +26,7 @@ class ServiceLimits:
     """Requests at a time."""
     all_requests: int = 512
     """Requests at a time, all clients together."""
-    connections: int = 1_000
+    connections: int = 500
     """Connections, all clients together."""
     streams: int = 16
     """Live pages at a time."""

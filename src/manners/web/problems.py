@@ -50,12 +50,20 @@ class ServiceProblem(Exception):
     """
 
     def __init__(
-        self, status: int, detail: str, advice: str = "", *, retry_after: float | None = None
+        self,
+        status: int,
+        detail: str,
+        advice: str = "",
+        *,
+        retry_after: float | None = None,
+        allowed: str | None = None,
     ) -> None:
         super().__init__(status, detail)
         self.status, self.detail, self.advice = status, detail, advice
         self.retry_after = retry_after
         """Seconds."""
+        self.allowed = allowed
+        """The methods of the address, if another one was used."""
 
     @property
     def title(self) -> str:
@@ -67,6 +75,8 @@ class ServiceProblem(Exception):
         """The headers of the reply."""
         if self.status == HTTPStatus.UNAUTHORIZED:
             return {"WWW-Authenticate": 'Basic realm="manners", charset="UTF-8"'}
+        if self.allowed is not None:
+            return {"Allow": self.allowed}
         if self.retry_after is not None:
             return {"Retry-After": str(max(round(self.retry_after + 0.5), 1))}
         return {}
@@ -119,7 +129,9 @@ def _of_status(error: web.HTTPException) -> ServiceProblem:
             return ServiceProblem(404, "There is nothing at this address.", "/ has the pages.")
         case 405:
             allowed = ", ".join(sorted(getattr(error, "allowed_methods", ())))
-            return ServiceProblem(405, "This address takes other methods.", f"Use {allowed}.")
+            return ServiceProblem(
+                405, "This address takes other methods.", f"Use {allowed}.", allowed=allowed
+            )
         case 413:
             return ServiceProblem(413, "The body is too large.", "Send less at a time.")
     return ServiceProblem(error.status, error.reason, "See /v1/openapi.json.")

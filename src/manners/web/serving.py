@@ -18,6 +18,8 @@ _SPARE_FILES = 128
 _GRACE = 10.0
 """Seconds for running requests to finish."""
 _BACKLOG = 128
+_HEADERS, _HEADER_BYTES = 50, 4_096
+"""Of a request, at most: ten times what browsers send, and little for many connections at once."""
 
 
 class _Refusal(asyncio.Protocol):
@@ -50,6 +52,8 @@ async def listening(settings: Settings, serving: Serving) -> AsyncIterator[str]:
         keepalive_timeout=limits.idle_seconds,
         lingering_time=limits.body_seconds / 4,
         shutdown_timeout=_GRACE,
+        max_headers=_HEADERS,
+        max_field_size=_HEADER_BYTES,
     )
     await runner.setup()
     try:
