@@ -83,6 +83,7 @@ def test_everything_else_that_changed_is_named() -> None:
     assert found.is_equal is True
     assert found.sentences == [
         "No verdict changes, for any URL and any crawler.",
+        "AI training: was refused, is unknown, for GPTBot.",
         "crawl-delay for everybody: 10 instead of 2.",
         "content-signal for gptbot: removed ai-train=no.",
         "sitemap: https://shop.example/sitemap.xml instead of https://shop.example/map.xml.",

@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
+from manners.lint.agent_signals import SignalChange, signal_changes
 from manners.lint.data.crawlers import STAR_IGNORERS
 from manners.lint.data.known_crawlers import CRAWLERS, PROMINENCE, SPELLING
 from manners.lint.directive_changes import (
@@ -121,6 +122,8 @@ class RobotsDifference:
     """The classes of agents whose verdicts differ, or are not decided."""
     directives: tuple[DirectiveChange, ...]
     """Lines that decide no verdict and differ: delays, sitemaps, signals."""
+    signals: tuple[SignalChange, ...] = ()
+    """What changes in the answers to what pages may be used for."""
 
     @property
     def is_equal(self) -> bool | None:
@@ -148,6 +151,7 @@ class RobotsDifference:
             "sentences": self.sentences,
             "changes": [_change_dict(change) for change in self.changes],
             "directives": [change.to_dict() for change in self.directives],
+            "signals": [change.to_dict() for change in self.signals],
         }
 
 
@@ -164,7 +168,9 @@ def difference(
     spellings = _spellings(after) | _spellings(before)
     found = (_change(agents, impact, set(asked), spellings) for agents, impact in impacts)
     changes = tuple(change for change in found if change is not None)
-    return RobotsDifference(before, after, changes, tuple(changed_directives(before, after)))
+    directives = tuple(changed_directives(before, after))
+    signals = tuple(signal_changes(before, after))
+    return RobotsDifference(before, after, changes, directives, signals)
 
 
 def count_urls(

@@ -5,14 +5,7 @@ from collections.abc import Iterator
 from manners.lint.source import MAX_LINE, Source, SourceLine
 from manners.robots.directives import BY_NAME
 
-_SPELLINGS = {
-    name.encode(): name.title().encode()
-    if name.startswith("content-")
-    else name.capitalize().encode()
-    for name in BY_NAME
-}
-"""How each key is written: as most files do, 5,178 of 5,949 have `User-agent` for example. The two
-that begin with `Content-` are written as their specifications do."""
+_SPELLINGS = {name.encode(): row.spelling.encode() for name, row in BY_NAME.items()}
 
 
 def format_body(body: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from manners.lint.agent_signals import signals_differ
 from manners.lint.impact import compare_agents
 from manners.lint.impact.agents import AgentIndex, TooManyAgents
 from manners.lint.impact.searching import StepBudget
@@ -38,7 +39,9 @@ def unchanged(
         old, new = (parse(body, get(engine), url) for body in (before, after))
         if old.truncated != new.truncated or _directives(old) != _directives(new):
             return False
-        if _delays_differ(old, new) or compare_agents(old, new, STEPS, budget):
+        if _delays_differ(old, new) or signals_differ(old, new):
+            return False
+        if compare_agents(old, new, STEPS, budget):
             return False
     return True
 

@@ -25,7 +25,7 @@ def sentences(found: "RobotsDifference") -> list[str]:
     texts = list(_of_all(found, _about))
     if not texts:
         texts.append("No verdict changes, for any URL and any crawler.")
-    return [*texts, *_of_directives(found)]
+    return [*texts, *_of_signals(found), *_of_directives(found)]
 
 
 def engine_sentences(found: "RobotsDifference", first: str, other: str) -> list[str]:
@@ -69,6 +69,14 @@ def _of_all(
     if len(ordered) > _SENTENCES:
         more = count(len(ordered) - _SENTENCES, "more kind")
         yield f"Verdicts differ for {more} of agents."
+
+
+def _of_signals(found: "RobotsDifference") -> Iterator[str]:
+    for change in found.signals[:_SENTENCES]:
+        text = str(change)
+        yield f"{text[0].upper()}{text[1:]}."
+    if len(found.signals) > _SENTENCES:
+        yield f"{count(len(found.signals) - _SENTENCES, 'more answer')} about usage changed."
 
 
 def _of_directives(found: "RobotsDifference") -> Iterator[str]:

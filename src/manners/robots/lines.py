@@ -207,7 +207,9 @@ def known_keys(dialect: Dialect) -> Keys:
         spellings = (row.name,) if dialect.keys == "exact" else (row.name, *row.misspellings)
         for spelling in spellings:
             known[spelling.encode()] = row.name
-            # google/robotstxt knows four keys, and takes them as the beginning of a key.
+            # google/robotstxt knows four keys, and takes them as the beginning of a key: to it,
+            # DisallowAITraining is a Disallow.
             if dialect.keys == "prefix" and row.name in ("user-agent", "sitemap", *RULES):
                 prefixes[spelling.encode()] = row.name
-    return Keys(known, prefixes)
+    longer = [key for key in known if key not in prefixes and key.startswith(tuple(prefixes))]
+    return Keys({key: kind for key, kind in known.items() if key not in longer}, prefixes)

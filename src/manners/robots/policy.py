@@ -292,6 +292,29 @@ class Policy(Matcher):
             return None
         return self._once("rate", self._slowest_rate)
 
+    @property
+    def licences(self) -> tuple[str, ...]:
+        """The URLs of RSL licences for this agent, as written: its groups', else the file's.
+
+        RSL 1.0 section 4.4: those of a group replace those outside of any group, before the first
+        User-agent line.
+
+        >>> body = "License: https://a.example/all\\nUser-agent: x\\nLicense: https://a.example/x"
+        >>> [parse(body).policy(name).licences for name in ("x", "y")]
+        [('https://a.example/x',), ('https://a.example/all',)]
+        """
+        lines = [line for group in self.choice.groups for line in group.directives]
+        own = tuple(line.written for line in lines if line.name == "license")
+        if own:
+            return own
+        robots = self.robots
+        first = robots.groups[0].line if robots.groups else len(robots.body) + 1
+        return tuple(
+            line.written
+            for line in robots.directives
+            if line.name == "license" and line.line < first
+        )
+
     def _slowest_rate(self) -> RequestRate | None:
         rates = self._timed("request-rate", request_rate)
         return max(rates, key=lambda rate: rate.interval, default=None)

@@ -44,12 +44,7 @@ def proposals(before: bytes) -> tuple[list[Proposal], int]:
 
 @cache
 def _keys() -> list[tuple[str, str]]:
-    # The two that begin with "Content-" are written as their specifications do.
-    names = [row.name for row in TABLE]
-    return [
-        (name.title() if name.startswith("content-") else name.capitalize(), DIRECTIVES[name])
-        for name in names
-    ]
+    return [(row.spelling, DIRECTIVES[row.name]) for row in TABLE]
 
 
 @cache

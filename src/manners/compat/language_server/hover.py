@@ -32,7 +32,9 @@ DIRECTIVES = {
     "clean-param": "names parameters that do not change a page, for Yandex; belongs to the file",
     "content-signal": "says what the content may be used for (contentsignals.org)",
     "content-usage": "says what the content may be used for (IETF working group aipref)",
-    "license": "names a licence (Really Simple Licensing); it belongs to the file, not to a group",
+    "disallowaitraining": "refuses training with these paths (a draft that has expired)",
+    "allowaitraining": "allows training with these paths (a draft that has expired)",
+    "license": "names a licence (RSL) for its group; above all groups, for everybody else",
     "noindex": "is read by nobody since 2019; before, Google did",
 }
 """What a directive does."""

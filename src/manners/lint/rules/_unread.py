@@ -20,10 +20,7 @@ Role = Literal["mark", "invisible", "comment", "url", "path", "misspelt", "colon
 a URL or path without a key, a misspelt key, a key without its colon, a key that nobody knows, or
 other text."""
 
-SPELLINGS = {row.name: row.name.capitalize() for row in TABLE} | {
-    "content-signal": "Content-Signal",
-    "content-usage": "Content-Usage",
-}
+SPELLINGS = {row.name: row.spelling for row in TABLE}
 """The directives as site owners usually write them."""
 
 GOOGLE_KEYS = ("user-agent", "disallow", "allow", "sitemap")
