@@ -82,8 +82,8 @@ class ContradictingUsage(LintRule):
                     )
                     if other and {line.kind, other[1].kind} != {"content-signal"}:
                         message = message or (
-                            f"`{statement.text}` contradicts `{other[0]}` in line {other[1].number} for "
-                            f"{quoted(agent)}: the refusal counts"
+                            f"`{statement.text}` contradicts `{other[0]}` in line "
+                            f"{other[1].number} for {quoted(agent)}: the refusal counts"
                         )
                     earlier.setdefault(
                         (agent, statement.use, statement.path, statement.is_yes),

@@ -23,7 +23,7 @@ class UninheritedSignal(LintRule):
     Whoever adds a group to slow a crawler down takes the reservation away from it. A crawler that
     may fetch nothing is not reported: there is nothing to use.
 
-    The real files that were measured are older than these lines: none of 6,000 has such a group.
+    The real files that were measured are older than these lines: 1 of 6,000 has such a group.
 
     ## Example
     ```robots
