@@ -44,6 +44,8 @@ class ServiceLimits:
     """For the head of a request to arrive, on a connection that is open."""
     request_seconds: float = 120.0
     """For a request."""
+    write_seconds: float = 60.0
+    """For a client to read what was sent."""
 
 
 class _ClientUse:

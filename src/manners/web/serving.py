@@ -11,6 +11,7 @@ from aiohttp import web
 
 from manners.settings import Settings
 from manners.web.application import application
+from manners.web.connections import Connections
 from manners.web.service import Serving
 
 _SPARE_FILES = 128
@@ -18,16 +19,6 @@ _SPARE_FILES = 128
 _GRACE = 10.0
 """Seconds for running requests to finish."""
 _BACKLOG = 128
-_HEADERS, _HEADER_BYTES = 50, 4_096
-"""Of a request, at most: ten times what browsers send, and little for many connections at once."""
-
-
-class _Refusal(asyncio.Protocol):
-    """A connection that is one too many: it is closed at once."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Close it, without a reply: even that would take memory."""
-        cast(asyncio.Transport, transport).abort()
 
 
 async def serve(
@@ -44,26 +35,18 @@ async def serve(
 @asynccontextmanager
 async def listening(settings: Settings, serving: Serving) -> AsyncIterator[str]:
     """Serve, at the address that this yields; at the end, running requests may finish."""
-    limits = serving.limits
     runner = web.AppRunner(
         application(settings, serving),
-        access_log=None,
         handler_cancellation=True,  # a client that went away gives back what it waited for
-        keepalive_timeout=limits.idle_seconds,
-        lingering_time=limits.body_seconds / 4,
         shutdown_timeout=_GRACE,
-        max_headers=_HEADERS,
-        max_field_size=_HEADER_BYTES,
     )
     await runner.setup()
+    most = min(serving.limits.connections, _files_allowed())
+    connections = Connections(cast(web.Server, runner.server), serving.limits, most)
+    watch = asyncio.create_task(connections.watch())
     try:
-        most, handler = min(limits.connections, _files_allowed()), cast(web.Server, runner.server)
-
-        def connect() -> asyncio.BaseProtocol:
-            return handler() if len(handler.connections) < most else _Refusal()
-
         server = await asyncio.get_running_loop().create_server(
-            connect, serving.host, serving.port, backlog=_BACKLOG, reuse_address=True
+            connections, serving.host, serving.port, backlog=_BACKLOG, reuse_address=True
         )
         try:
             yield _address(server, serving)
@@ -71,6 +54,8 @@ async def listening(settings: Settings, serving: Serving) -> AsyncIterator[str]:
             server.close()
     finally:
         await runner.cleanup()
+        watch.cancel()
+        await asyncio.gather(watch, return_exceptions=True)
 
 
 @contextmanager

@@ -76,10 +76,7 @@ def _operation(item: Resource, components: dict[str, Any]) -> dict[str, Any]:
             "200": {"description": "The answer.", "content": {_JSON: {"schema": reply}}},
             "default": {
                 "description": "A problem, and what to do next.",
-                "content": {
-                    _PROBLEM: {"schema": _schema(ProblemReply)},
-                    "text/plain": {"schema": {"type": "string"}},  # what is too long to be HTTP
-                },
+                "content": {_PROBLEM: {"schema": _schema(ProblemReply)}},
             },
         },
     }

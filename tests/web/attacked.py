@@ -1,0 +1,63 @@
+"""A service in a process of its own, with little patience: its memory and files can be counted.
+
+It prints its address, and ends when its standard input does.
+"""
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import PIPE, Popen
+
+from manners.settings import Settings
+from manners.web.limits import ServiceLimits
+from manners.web.service import Serving
+from manners.web.serving import listening
+
+LIMITS = ServiceLimits(idle_seconds=1.5, body_seconds=1.5, write_seconds=1.5, connections=250)
+
+
+class Attacked:
+    """The service as the test sees it."""
+
+    def __init__(self, process: "Popen[str]", address: str) -> None:
+        self._folder = Path("/proc", str(process.pid))
+        self.port = int(address.rstrip("/").rpartition(":")[2])
+        self.address = address
+
+    @property
+    def memory(self) -> int:
+        """Bytes that the process has in memory."""
+        pages = int((self._folder / "statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    @property
+    def files(self) -> int:
+        """Open files, sockets included."""
+        return len(list((self._folder / "fd").iterdir()))
+
+
+@contextmanager
+def attacked(store: str = "") -> Iterator[Attacked]:
+    """A service that can be attacked."""
+    command = [sys.executable, "-m", "tests.web.attacked", store]
+    with Popen(command, stdin=PIPE, stdout=PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            yield Attacked(process, process.stdout.readline().strip())
+        finally:
+            process.stdin.close()
+
+
+async def _serve(store: str) -> None:
+    settings = Settings(store=store or None)
+    async with listening(settings, Serving(port=0, limits=LIMITS)) as address:
+        print(address, flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve(sys.argv[1]))
