@@ -75,6 +75,11 @@ def few_columns(urls: str, robots: str, out: str) -> None:
     verdicts(urls, robots, out, add=("allowed", "reason", "line"))
 
 
+def with_usage(urls: str, robots: str, out: str) -> None:
+    """`manners bulk` with allowed, reason, line, and whether a model may be trained with it."""
+    verdicts(urls, robots, out, add=("allowed", "reason", "line", "usage_ai_train"))
+
+
 def ids_only(urls: str, robots: str, out: str) -> None:
     """`manners bulk` without writing the URLs."""
     verdicts(urls, robots, out, keep=["id"])
@@ -138,7 +143,8 @@ def with_protego(urls: str, robots: str, out: str) -> None:  # noqa: ARG001
 TURNS: dict[str, Callable[[str, str, str], None]] = {
     turn.__name__: turn
     for turn in (
-        copy, one_policy, verdicts, few_columns, ids_only, with_polars, with_duckdb, with_protego,
+        copy, one_policy, verdicts, few_columns, with_usage, ids_only, with_polars, with_duckdb,
+        with_protego,
     )
 }  # fmt: skip
 

@@ -169,7 +169,7 @@ def test_an_agent_may_have_several_names() -> None:
 
 
 @pytest.mark.parametrize("options", [{"dialect": "no-such"}, {"profile": "no-such"}])
-def test_an_unknown_name_is_named(options: dict[str, str]) -> None:
+def test_an_unknown_name_is_named(options: dict[str, Any]) -> None:
     """With those that there are."""
     with pytest.raises((manners.MannersError, ValueError, KeyError), match="no-such"):
         bulk.Sites.from_table(archive([]), agent="MyBot", **options)

@@ -7,7 +7,7 @@ from typing import BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from manners.bulk.decisions import ALLOWED, DISALLOWED, UNDECIDED, Decisions
+from manners.bulk.decisions import ADD_USAGE, ALLOWED, DISALLOWED, UNDECIDED, Decisions
 from manners.bulk.hosts import buckets
 from manners.bulk.inputs import Urls
 from manners.bulk.jobs import Job, check_names
@@ -23,6 +23,7 @@ _TYPES = {
     "line": pa.int32(),
     "rule": pa.dictionary(pa.int32(), pa.string()),
     "crawl_delay": pa.float64(),
+    **dict.fromkeys(ADD_USAGE, pa.dictionary(pa.int8(), pa.string())),
 }
 _FEW_SITES = 10_000
 """Sites that a processor's cache has room for."""
@@ -52,8 +53,9 @@ class Decider:
     def sites(self, records: Sequence[pa.RecordBatch]) -> list[Sites]:
         """The sites for each agent."""
         job = self._job
+        usage = not set(ADD_USAGE).isdisjoint(job.add)
         return [
-            Sites(records, agent=name, dialect=job.dialect, profile=job.profile)
+            Sites(records, agent=name, dialect=job.dialect, profile=job.profile, usage=usage)
             for name in job.agents
         ]
 
@@ -76,7 +78,7 @@ class Decider:
                 raise Stopped
             for tally, decisions in zip(tallies, found, strict=True):
                 tally.add(decisions)
-            rows = self._rows(batch, found, writer.schema)
+            rows = self._rows(batch, sites, found, writer.schema)
             writer.write(rows if rows.schema == writer.schema else rows.cast(writer.schema))
             summary.urls += len(batch)
             summary.written += len(rows)
@@ -127,15 +129,20 @@ class Decider:
             begin += len(batch)
 
     def _rows(
-        self, batch: pa.RecordBatch, found: list[Decisions], schema: pa.Schema
+        self,
+        batch: pa.RecordBatch,
+        sites: list[Sites],
+        found: list[Decisions],
+        schema: pa.Schema,
     ) -> pa.RecordBatch:
         """The rows of the output for a batch: URL by URL, and for each URL agent by agent."""
         kept = [batch.column(name) for name in self._kept if name in schema.names]
         only = None if self._job.only is None else _ANSWERS[self._job.only]
         agents = []
-        for name, decisions in zip(self._job.agents, found, strict=True):
+        urls = batch.column(self.column)
+        for name, own, decisions in zip(self._job.agents, sites, found, strict=True):
             agent = [pa.repeat(name, len(batch))] if self._several else []
-            added = [decisions.array(column) for column in self._job.add]
+            added = [own.array(column, urls, decisions) for column in self._job.add]
             columns = [*kept, *agent, *added]
             agents.append(pa.RecordBatch.from_arrays(columns, schema.names))
         answers = [decisions.codes & 3 for decisions in found]

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from manners.robots.verdict import Reason
+from manners.signals.claims import Purpose
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,6 +44,17 @@ DISALLOWED, ALLOWED, UNDECIDED = range(3)
 
 ADD = ("allowed", "reason", "line", "rule", "crawl_delay")
 """The columns that verdicts add to a table."""
+
+USAGES: dict[str, Purpose] = {
+    "usage_search": "search",
+    "usage_archive": "archive",
+    "usage_ai_input": "ai-input",
+    "usage_ai_index": "ai-index",
+    "usage_ai_train": "ai-train",
+}
+"""Columns that are added when they are asked for, with the purposes that a robots.txt can speak of
+by itself: `yes`, `no`, and null for unknown."""
+ADD_USAGE = tuple(USAGES)
 
 
 def code(reason: str, answer: int) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from manners.bulk.decisions import ADD
+from manners.bulk.decisions import ADD, ADD_USAGE
 from manners.bulk.records import BulkError
 from manners.bulk.sites import Sites, cached_sites
 
@@ -27,6 +27,7 @@ TYPES = {
     "line": pa.int32(),
     "rule": pa.string(),
     "crawl_delay": pa.float64(),
+    **dict.fromkeys(ADD_USAGE, pa.string()),
 }
 """The columns that verdicts add, with types that every engine has."""
 
@@ -67,7 +68,12 @@ class TableCheck:
         self.agent = agent if isinstance(agent, str) else tuple(agent)
         self.column, self.add = column, tuple(dict.fromkeys(add))
         self.keep = None if keep is None else tuple(dict.fromkeys(keep))
-        self._options: dict[str, Any] = {"dialect": dialect, "profile": profile}
+        is_usage = not set(ADD_USAGE).isdisjoint(add)
+        self._options: dict[str, Any] = {
+            "dialect": dialect,
+            "profile": profile,
+            "usage": is_usage,
+        }
 
     def needed(self, names: Iterable[str]) -> list[str]:
         """The input columns that are read, out of those there are."""
@@ -97,7 +103,8 @@ class TableCheck:
 
     def _checked(self, table: Any, sites: Sites) -> Any:
         kept = self.kept(table.schema.names)
-        decisions = sites.decide(table.column(self.column))
+        urls = table.column(self.column)
+        decisions = sites.decide(urls)
         arrays = [table.column(name) for name in kept]
-        arrays += [decisions.array(name).cast(TYPES[name]) for name in self.add]
+        arrays += [sites.array(name, urls, decisions).cast(TYPES[name]) for name in self.add]
         return type(table).from_arrays(arrays, names=[*kept, *self.add])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from manners._secrets import without_secrets
-from manners.bulk.decisions import ADD
+from manners.bulk.decisions import ADD, ADD_USAGE
 from manners.bulk.records import BulkError
 from manners.retrieval import profiles
 from manners.retrieval.profiles import Profile
@@ -133,8 +133,9 @@ def _check(found: Job) -> None:
     if found.only is not None and found.only not in ONLY:
         raise BulkError(f"only {found.only!r}", f"choose from: {', '.join(ONLY)}")
     for name in found.add:
-        if name not in ADD:
-            raise BulkError(f"add {name!r}", f"choose from: {', '.join(ADD)}")
+        if name not in (*ADD, *ADD_USAGE):
+            names = ", ".join((*ADD, *ADD_USAGE))
+            raise BulkError(f"add {name!r}", f"choose from: {names}")
     if found.parts is not None and not 0 < found.parts <= MAX_PARTS:
         raise BulkError(f"{found.parts} parts", f"a run has 1 to {MAX_PARTS:,} parts")
     if found.memory < _MIN_MEMORY:

@@ -16,6 +16,7 @@ from manners._text import to_text
 from manners.bulk.columns import column_of, distinct
 from manners.bulk.decisions import (
     ADD,
+    ADD_USAGE,
     ALLOWED,
     DISALLOWED,
     NO_ROBOTS,
@@ -36,6 +37,7 @@ from manners.robots.verdict import Reason
 from manners.urls import origin, robots_url
 
 if TYPE_CHECKING:
+    from manners.bulk.usages import SiteUsages
     from manners.retrieval.profiles import Profile
     from manners.robots.dialects import Dialect
 
@@ -53,12 +55,13 @@ class Sites:
     [False, True, None]
     """
 
-    __slots__ = ("_table", "agent", "dialect", "profile")
+    __slots__ = ("_table", "_usages", "agent", "dialect", "profile")
     agent: str | Sequence[str]
     """The agent that the verdicts are for."""
     dialect: "Dialect"
     profile: "Profile"
     _table: Any
+    _usages: "SiteUsages | None"
 
     def __init__(
         self,
@@ -67,16 +70,18 @@ class Sites:
         agent: str | Sequence[str],
         dialect: "str | Dialect" = "rfc9309",
         profile: "str | Profile" = "rfc9309",
+        usage: bool = False,
     ) -> None:
         values = {
             "agent": agent,
             "dialect": dialects.get(dialect),
             "profile": profiles.get(profile),
+            "_usages": None,
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_table", self._empty())
-        self._fill(records)
+        self._fill(records, usage)
 
     @classmethod
     def read(
@@ -86,11 +91,12 @@ class Sites:
         agent: str | Sequence[str],
         dialect: "str | Dialect" = "rfc9309",
         profile: "str | Profile" = "rfc9309",
+        usage: bool = False,
     ) -> "Sites":
         """The sites of an archive: Parquet, WARC, a folder, a cache or an evidence store."""
         from manners.bulk.readers import open_places
 
-        return cls(open_places(places), agent=agent, dialect=dialect, profile=profile)
+        return cls(open_places(places), agent=agent, dialect=dialect, profile=profile, usage=usage)
 
     @classmethod
     def from_table(
@@ -100,10 +106,11 @@ class Sites:
         agent: str | Sequence[str],
         dialect: "str | Dialect" = "rfc9309",
         profile: "str | Profile" = "rfc9309",
+        usage: bool = False,
     ) -> "Sites":
         """The sites of a table with the columns `origin` and `body`, and any of `status`,
         `fetched_at`, `url`, `location`, `charset` and `complete`."""
-        return cls([normalise(table)], agent=agent, dialect=dialect, profile=profile)
+        return cls([normalise(table)], agent=agent, dialect=dialect, profile=profile, usage=usage)
 
     @classmethod
     def from_warc(
@@ -113,13 +120,14 @@ class Sites:
         agent: str | Sequence[str],
         dialect: "str | Dialect" = "rfc9309",
         profile: "str | Profile" = "rfc9309",
+        usage: bool = False,
     ) -> "Sites":
         """The sites of WARC files, such as the `robotstxt` files of Common Crawl."""
         given = [paths] if isinstance(paths, str | PathLike) else paths
         places = [f"warc:{path}" for path in given]
-        return cls.read(places, agent=agent, dialect=dialect, profile=profile)
+        return cls.read(places, agent=agent, dialect=dialect, profile=profile, usage=usage)
 
-    def _fill(self, records: "Iterable[pa.RecordBatch | pa.Table]") -> None:
+    def _fill(self, records: "Iterable[pa.RecordBatch | pa.Table]", usage: bool) -> None:
         tables = [
             pa.Table.from_batches([part]) if isinstance(part, pa.RecordBatch) else part
             for part in records
@@ -131,6 +139,27 @@ class Sites:
         stale = (states == State.STALE_COPY).tobytes()
         charsets = _legacy_charsets(found["charset"])
         self._table.add(found.select(["origin", "body"]), fixed, stale, charsets)
+        if usage:
+            object.__setattr__(self, "_usages", self._read_usages(found, fixed, charsets))
+
+    def _read_usages(
+        self, found: pa.Table, fixed: bytes, charsets: "dict[int, str]"
+    ) -> "SiteUsages":
+        """What the files say about usage; where one answer is for all URLs, none was read."""
+        from manners.bulk.usages import SiteUsages
+
+        is_read = pa.chunked_array([np.frombuffer(fixed, np.uint8) == FREE])
+        nothing = pa.scalar(None, found["body"].type)
+        bodies = pc.if_else(is_read, found["body"], nothing)
+        names = self.dialect.own_name(self.agent)
+        read = _policy_reader(self.dialect, self.profile, names)
+
+        def policy(number: int) -> Policy:
+            body, name = bodies[number].as_py() or b"", found["origin"][number].as_py()
+            text = name if isinstance(name, str) else to_text(name)
+            return read(body, charsets.get(number, ""), text)
+
+        return SiteUsages(self.agent, bodies, list(charsets), policy)
 
     def _empty(self) -> Any:
         """A table without sites, in the kernel if there is one."""
@@ -173,7 +202,7 @@ class Sites:
     def nbytes(self) -> int:
         """Bytes of memory, roughly."""
         number: int = self._table.nbytes
-        return number
+        return number + (self._usages.nbytes if self._usages is not None else 0)
 
     def origins(self) -> list[str]:
         """The origins of the sites, by the number that `Decisions.sites` has."""
@@ -201,14 +230,24 @@ class Sites:
             number = "several columns" if column in names else "no column"
             listed = ", ".join(names)
             raise BulkError("rows", f"{number} {column!r} with the URLs; there are: {listed}")
-        if unknown := [name for name in add if name not in ADD]:
-            raise BulkError("rows", f"cannot add {unknown[0]!r}; choose from: {', '.join(ADD)}")
+        if unknown := [name for name in add if name not in (*ADD, *ADD_USAGE)]:
+            names = (*ADD, *ADD_USAGE)
+            raise BulkError("rows", f"cannot add {unknown[0]!r}; choose from: {', '.join(names)}")
         if taken := [name for name in add if name in given.schema.names]:
             raise BulkError("rows", f"there is a column {taken[0]!r} already; rename or drop it")
-        decisions = self.decide(given.column(column))
+        urls = given.column(column)
+        decisions = self.decide(urls)
         for name in add:
-            given = given.append_column(name, decisions.array(name))
+            given = given.append_column(name, self.array(name, urls, decisions))
         return given
+
+    def array(self, name: str, urls: ArrowData, decisions: Decisions) -> pa.Array:
+        """One of the columns that verdicts add, for URLs about which it is decided already."""
+        if name in ADD:
+            return decisions.array(name)
+        if self._usages is None:
+            raise BulkError("sites", f"for {name!r}, read them with usage=True")
+        return self._usages.column(name, column_of(urls), decisions)
 
     def decide(self, urls: ArrowData) -> Decisions:
         """What is decided about each URL of a column, and why."""

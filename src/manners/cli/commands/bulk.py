@@ -76,7 +76,7 @@ def command(
         typer.Option(
             "--add",
             metavar="NAMES",
-            help="Of allowed,reason,line,rule,crawl_delay (default: all).",
+            help="Of allowed,reason,line,rule,crawl_delay (default: these), usage_ai_train, …",
         ),
     ] = None,
     only: Annotated[
