@@ -39,6 +39,9 @@ class Walk(scrapy.Spider):
         slot = self.crawler.engine.downloader.slots.get(response.meta["download_slot"])
         self.crawler.stats.set_value("delay", slot.delay)
         self.crawler.stats.set_value("jitter", slot.jitter)
+        if "usage" in response.meta:
+            answers = {name: usage.answer for name, usage in response.meta["usage"].items()}
+            self.crawler.stats.set_value("usage", answers)
         return self.go_on(number)
 
     def failed(self, failure):

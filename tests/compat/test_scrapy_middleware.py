@@ -3,6 +3,7 @@
 What Scrapy does by itself in the same situations is in the table of `test_today.py`.
 """
 
+import gzip
 import os
 import subprocess
 import sys
@@ -22,6 +23,11 @@ CLOSED = rules("Disallow: /closed")
 OK = page(b"ok")
 MANY = 7
 BUSY = page(b"", 503, [("Retry-After", "2")])
+HTML = gzip.compress(b'<meta name="robots" content="noarchive"><p>text')
+HTML_HEADERS = [
+    *(("Content-Type", "text/html"), ("Content-Encoding", "gzip")),
+    *(("X-Robots-Tag", "otherbot: noindex"), ("X-Robots-Tag", "nosnippet")),
+]
 
 
 class Crawl(NamedTuple):
@@ -124,6 +130,11 @@ CRAWLS = {
     ),
     "guard": Crawl(site(), ("/open",), manners={"allow_private": False}),
     "own delay": Crawl(site(rules("Crawl-delay: 0.2")), ("/0",), settings={"DOWNLOAD_DELAY": 0.5}),
+    "usage": Crawl(
+        site(rules("Content-Usage: train-ai=n"), page=page(HTML, 200, HTML_HEADERS)),
+        ("/page",),
+        settings={"MANNERS_USAGE": True},
+    ),
     "another host": Crawl(site(CLOSED), ("/open",), headers={"Host": "other.example"}),
 }
 CROWDS = {
@@ -239,6 +250,16 @@ def test_a_robots_txt_that_cannot_be_had_closes_the_site(crawls: dict[str, Crawl
     assert found.stats["manners/reason/unreachable"] == 2
     assert found.stats["manners/robotstxt/unreachable"] == 1
     assert crawls["open profile"].paths == ["/robots.txt", "/open"]
+
+
+def test_a_setting_adds_what_pages_may_be_used_for(crawls: dict[str, Crawled]) -> None:
+    """In the meta of the response, by robots.txt, headers and HTML; not unless it is set."""
+    answers = crawls["usage"].stats["usage"]
+    refused = {purpose for purpose, answer in answers.items() if answer == "no"}
+    assert refused == {"ai-train", "snippet", "archive"}
+    assert (answers["crawl"], answers["search"]) == ("yes", "unknown")
+    assert crawls["usage"].paths == ["/robots.txt", "/page"]
+    assert "usage" not in crawls["own delay"].stats
 
 
 def test_a_crawl_delay_is_the_delay_of_the_slot(crawls: dict[str, Crawled]) -> None:

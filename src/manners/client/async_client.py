@@ -257,7 +257,7 @@ class AsyncClient:
             visit = await self._admission.admit(chain, slot=slot, tells=tells, requester=requester)
             if visit is None:
                 raise Disallowed(chain.verdict())
-            chain.counts, visit.budget, visit.lazy_verdict = True, self.budget, chain.verdict
+            chain.counts, visit.budget, visit.lazy_verdict = True, self.budget, chain.lazy_verdict
         finally:
             self._settle(chain)
         return visit

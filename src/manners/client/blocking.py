@@ -44,8 +44,8 @@ class BlockingVisit:
 
     def __init__(self, visit: Visit, tells: bool = False) -> None:
         self._visit, self._tells = visit, tells
-        self.name = visit.name
-        """The host."""
+        self.name, self.lazy_verdict = visit.name, visit.lazy_verdict
+        """The host, and why the request may be sent."""
         self._reply: tuple[int, float] | None = None
         self._is_over = False
 

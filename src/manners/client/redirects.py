@@ -59,7 +59,7 @@ class RedirectChain(Attempts):
         self.headers, self._max_redirects = headers, max_redirects
         self.target = target(url)
         """The next URL to request."""
-        self.lazy_verdict: Verdict | LazyVerdict
+        self.lazy_verdict: LazyVerdict
         self.evidence_id: int | None = None
         """The number of its evidence record."""
         self._hops: tuple[Hop, ...] = ()
@@ -68,8 +68,7 @@ class RedirectChain(Attempts):
 
     def verdict(self) -> Verdict:
         """The verdict on the next URL."""
-        verdict = self.lazy_verdict
-        return verdict() if isinstance(verdict, LazyVerdict) else verdict
+        return self.lazy_verdict()
 
     def blocked(self) -> Page:
         """The page when the next URL is not allowed."""

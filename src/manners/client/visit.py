@@ -5,11 +5,12 @@ Every request has one, whoever sends it: the client, or another library with a d
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Self
 
 from manners import logs
 from manners.client.hosts import HostPace
+from manners.client.page import LazyVerdict
 from manners.client.transport import ReplyStream
 from manners.errors import SlotLost
 from manners.politeness.backends import Lease
@@ -46,7 +47,7 @@ class Visit:
         """Where the page is given back when it turns out to be a redirect."""
         self.departed_at = 0.0
         """When the request was sent, in seconds since the epoch; 0 until `departed` is called."""
-        self.lazy_verdict: Callable[[], Verdict]
+        self.lazy_verdict: LazyVerdict
         """Read `verdict` instead."""
         self._started = self._renewed = time.monotonic()
 

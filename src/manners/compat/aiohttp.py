@@ -5,6 +5,7 @@ aiohttp.ClientSession(middlewares=[PoliteMiddleware("MyBot/1.0 (+https://example
 
 import asyncio
 from typing import Any, Self
+from weakref import ref
 
 from manners import errors
 
@@ -13,7 +14,7 @@ with errors.Extra("aiohttp"):
     from aiohttp.http import SERVER_SOFTWARE
 
     from manners.client.async_client import AsyncClient
-    from manners.client.dropins import has_no_body, judged, sent_as
+    from manners.client.dropins import ResponseUsage, alive, has_no_body, judged, sent_as
     from manners.client.visit import Visit
     from manners.settings import Settings
 
@@ -34,6 +35,17 @@ def _trace(request: ClientRequest, visit: Visit) -> None:
         return response
 
     request.send = send_and_report  # type: ignore[method-assign, assignment]
+
+
+def _usage(url: str, response: ClientResponse, visit: Visit) -> ResponseUsage:
+    """What a response may be used for: `response.usage`."""
+    found = ref(response)  # it has the usage, and would keep itself alive
+
+    def read() -> tuple[int, list[tuple[str, str]], bytes | None]:
+        response = alive(found())
+        return response.status, list(response.headers.items()), response._body
+
+    return ResponseUsage(url, visit, read)
 
 
 class PoliteMiddleware:
@@ -73,6 +85,7 @@ class PoliteMiddleware:
         except BaseException:
             await visit.leave()
             raise
+        response.usage = _usage(url, response, visit)  # type: ignore[attr-defined]
         connection = response.connection
         # It may have been read already, or be a WebSocket, which stays open.
         if connection is None or has_no_body(request.method, response.status, response.headers):

@@ -5,6 +5,7 @@ httpx.Client(transport=PoliteTransport("MyBot/1.0 (+https://example.com/bot)"))
 
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, cast
+from weakref import ref
 
 from manners import errors
 
@@ -13,7 +14,7 @@ with errors.Extra("httpx"):
 
     from manners.client.async_client import AsyncClient
     from manners.client.blocking import BlockingVisit, Client
-    from manners.client.dropins import has_no_body, judged, sent_as
+    from manners.client.dropins import ResponseUsage, alive, has_no_body, judged, sent_as
     from manners.client.visit import Visit
     from manners.settings import Settings
 
@@ -86,6 +87,7 @@ class PoliteTransport(httpx.BaseTransport):
             raise
         finally:
             request.extensions = extensions
+        response.extensions["usage"] = _usage(request, response, visit)
         body = _Body(cast(httpx.SyncByteStream, response.stream), visit, raised_as)
         try:
             with raised_as:
@@ -166,6 +168,7 @@ class AsyncPoliteTransport(httpx.AsyncBaseTransport):
             raise
         finally:
             request.extensions = extensions
+        response.extensions["usage"] = _usage(request, response, visit)
         body = _AsyncBody(cast(httpx.AsyncByteStream, response.stream), visit, raised_as)
         try:
             with raised_as:
@@ -222,6 +225,23 @@ def _sent_as(request: httpx.Request, own: str) -> str:
 
 def _judged(request: httpx.Request) -> str:
     return judged(str(request.url), request.headers.get("host"))
+
+
+def _usage(
+    request: httpx.Request, response: httpx.Response, visit: Visit | BlockingVisit
+) -> ResponseUsage:
+    """What a response may be used for: `response.extensions["usage"]`."""
+    found = ref(response)  # it has the usage, and would keep itself alive
+
+    def read() -> tuple[int, list[tuple[str, str]], bytes | None]:
+        response = alive(found())
+        try:
+            body: bytes | None = response.content
+        except httpx.ResponseNotRead:
+            body = None
+        return response.status_code, response.headers.multi_items(), body
+
+    return ResponseUsage(_judged(request), visit, read)
 
 
 def _is_over(request: httpx.Request, response: httpx.Response) -> bool:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
+from weakref import ref
 
 from manners import errors
 
@@ -20,7 +21,7 @@ with errors.Extra("requests"):
     from urllib3.util import Retry
 
     from manners.client.blocking import BlockingVisit, Client
-    from manners.client.dropins import has_no_body, judged, sent_as
+    from manners.client.dropins import ResponseUsage, alive, has_no_body, judged, sent_as
     from manners.settings import Settings
 
 Disallowed = errors.both(errors.Disallowed, requests.RequestException)
@@ -114,6 +115,7 @@ class PoliteAdapter(BaseAdapter):
         except BaseException:
             visit.leave()
             raise
+        response.usage = _usage(url, response, visit)  # type: ignore[attr-defined]
         method, status = request.method or "", response.status_code
         # A hook may have read it already.
         if response._content_consumed or has_no_body(method, status, response.headers):
@@ -131,6 +133,21 @@ class PoliteAdapter(BaseAdapter):
 def _raised_as(request: requests.PreparedRequest | None) -> errors.RaisedAs:
     """Turns errors of ours that stop a request into errors of requests as well."""
     return errors.RaisedAs(requests.RequestException, request=request)
+
+
+def _usage(url: str, response: requests.Response, visit: BlockingVisit) -> ResponseUsage:
+    """What a response may be used for: `response.usage`."""
+    found = ref(response)  # it has the usage, and would keep itself alive
+
+    def read() -> tuple[int, list[tuple[str, str]], bytes | None]:
+        response = alive(found())
+        # The session's headers join lines; those of urllib3 keep them apart.
+        lines = getattr(response.raw, "headers", None)
+        items = getattr(lines, "iteritems", response.headers.items)()
+        body = response.content if isinstance(response._content, bytes) else None
+        return response.status_code, list(items), body
+
+    return ResponseUsage(url, visit, read)
 
 
 def _sends_again(retry: Retry) -> bool:

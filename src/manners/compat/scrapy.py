@@ -77,7 +77,8 @@ class Forbidden(IgnoreRequest, Disallowed):
 class MannersMiddleware:
     """Decides which requests of a crawl are sent, in place of Scrapy's RobotsTxtMiddleware.
 
-    The setting `MANNERS` has the arguments of `manners.AsyncClient`. Without an agent there, it is
+    With the setting `MANNERS_USAGE`, `response.meta["usage"]` is what a page may be used for. The
+    setting `MANNERS` has the arguments of `manners.AsyncClient`. Without an agent there, it is
     that of Scrapy's settings ROBOTSTXT_USER_AGENT or USER_AGENT.
     """
 
@@ -114,6 +115,8 @@ class MannersMiddleware:
             (middleware._closed, signals.spider_closed),
         ):
             crawler.signals.connect(listener, signal)
+        if crawler.settings.getbool("MANNERS_USAGE"):
+            crawler.signals.connect(middleware._received, signals.response_received)
         return middleware
 
     async def process_request(self, request: Request, spider: Any = None) -> None:  # noqa: ARG002
@@ -160,6 +163,17 @@ class MannersMiddleware:
                 'DOWNLOADER_MIDDLEWARES = {"%s.RobotsTxtMiddleware": None, …}',
                 RobotsTxtMiddleware.__module__,
             )
+
+    def _received(self, response: Response, request: Request) -> None:
+        """A response is about to reach the spider, decompressed."""
+        from manners.client.dropins import ResponseUsage
+
+        visit = self._visits.get(request)
+        if visit is None:
+            return
+        status, body, headers = response.status, response.body, response.headers
+        lines = [(_text(name), _text(value)) for name in headers for value in headers.getlist(name)]
+        request.meta["usage"] = ResponseUsage(response.url, visit, lambda: (status, lines, body))
 
     # The delays and pauses of Scrapy's slots.
 

@@ -17,7 +17,7 @@ from manners import _forks
 from manners._text import header_problem
 from manners.errors import Broken, MissingExtra
 from manners.net import guard
-from manners.net.messages import TLS, Get, Response, Unreachable
+from manners.net.messages import TLS, Get, Response, Unreachable, joined
 from manners.urls import host, origin, requestable
 
 try:
@@ -113,7 +113,9 @@ class Http:
                 reply.release()
         except FAILURES as failure:
             return self._unreachable(failure, start)
-        return Response(reply.status, _headers(reply), body, complete, self._clock() - start)
+        return Response(
+            reply.status, joined(reply.headers.items()), body, complete, self._clock() - start
+        )
 
     @asynccontextmanager
     async def stream(
@@ -240,7 +242,7 @@ class Stream:
         seconds: float,
         cause: Callable[[BaseException], str],
     ) -> None:
-        self.head = Response(reply.status, _headers(reply), seconds=seconds)
+        self.head = Response(reply.status, joined(reply.headers.items()), seconds=seconds)
         """The reply without its body."""
         self.complete = True
         """False when the body is larger than the limit; known at its end."""
@@ -304,16 +306,6 @@ def _timeouts(connect: float, read: float, total: float | None) -> aiohttp.Clien
         sock_read=read if total is None or read < total else None,
         ceil_threshold=float("inf"),  # exact: aiohttp would round up to whole seconds
     )
-
-
-def _headers(reply: aiohttp.ClientResponse) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name, value in reply.headers.items():
-        name = name.lower()
-        if name in found:  # several are one list (RFC 9110 section 5.3), except this one
-            value = found[name] + ("\n" if name == "x-robots-tag" else ", ") + value
-        found[name] = value
-    return found
 
 
 def _with_cookies(headers: Mapping[str, str], cookies: str) -> Mapping[str, str]:

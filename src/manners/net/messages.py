@@ -1,6 +1,6 @@
 """Requests and replies as values, so that the layers above need no socket."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -45,6 +45,21 @@ class Response(NamedTuple):
     """False when the body is larger than the limit."""
     seconds: float = 0.0
     """How long it took."""
+
+
+def joined(lines: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Header lines by name in lower case.
+
+    >>> joined([("Link", "<a>"), ("link", "<b>"), ("X-Robots-Tag", "noai")])
+    {'link': '<a>, <b>', 'x-robots-tag': 'noai'}
+    """
+    found: dict[str, str] = {}
+    for name, value in lines:
+        name = name.lower()
+        if name in found:  # several are one list (RFC 9110 section 5.3), except this one
+            value = found[name] + ("\n" if name == "x-robots-tag" else ", ") + value
+        found[name] = value
+    return found
 
 
 class Unreachable(NamedTuple):
