@@ -13,6 +13,7 @@ from tests.sizes import examples
 
 PARTS = [
     *("User-agent", "Disallow", "Allow", "Sitemap", "Crawl-delay", "Noindex", "Content-Signal"),
+    *("Content-Usage", "License", "DisallowAITraining", "train-ai=n", "search=yes, ai-train=no"),
     *("Request-rate", "Visit-time", "Clean-param", "Host", "disalow", "useragent", "License"),
     *(":", ": ", "*", "$", "/", "//", "#", " ", "\t", "\n", "\r", "\r\n", "\0", "\ufeff", "%"),
     *("%2", "%7E", "%C3%A9", "%00", "a", "B", "é", "\u200b", "\u2028", "\U0001f577", "\x1b"),

@@ -135,3 +135,43 @@ def test_group_directives_are_found_in_their_group() -> None:
         "x-anything",
     ]
     assert group.directives[0].agents == ("*",)
+
+
+LICENSED = """License: https://a.example/all
+License: https://a.example/also
+
+User-agent: a
+License: https://a.example/a
+Disallow: /x
+
+User-agent: b
+Disallow: /
+
+User-agent: a
+License: https://a.example/a2
+Disallow: /y
+"""
+
+
+def test_a_licence_belongs_to_its_group_or_else_to_the_file() -> None:
+    """RSL 1.0 section 4.4: a group's own replace those above the first User-agent line."""
+    robots = manners.parse(LICENSED)
+    own = ("https://a.example/a", "https://a.example/a2")
+    assert robots.policy("a").licences == own
+    for name in ("b", "c", "*"):
+        assert robots.policy(name).licences == ("https://a.example/all", "https://a.example/also")
+    assert [line.name for line in robots.groups[0].directives] == ["license"]
+    assert [line.line for line in robots.directives] == [1, 2, 5, 12]
+    assert manners.parse("Disallow: /\nLicense: https://a.example/l").policy("a").licences == (
+        "https://a.example/l",
+    )
+    assert manners.parse("").policy("a").licences == ()
+
+
+@pytest.mark.parametrize("line", ["License: x", "DisallowAITraining: /", "AllowAITraining: /"])
+def test_usage_lines_end_no_group(line: str) -> None:
+    """RFC 9309 section 2.2.4: other records do not change what is allowed to whom."""
+    robots = manners.parse(f"User-agent: a\n{line}\nUser-agent: b\nDisallow: /x")
+    assert not robots.allowed("/x", "a")
+    assert not robots.allowed("/x", "b")
+    assert robots.allowed("/y", "a")

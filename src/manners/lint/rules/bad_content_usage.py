@@ -107,6 +107,9 @@ def _mistake(preference: str) -> str:
             f"nothing of {quoted(preference)} is read: it is no structured field{_hint(preference)}"
         )
     for label, item in members.items():
+        plain = label.replace("_", "-")
+        if plain in KNOWN and label != plain:
+            return f"no label is called {quoted(label)}, so it says nothing; `{plain}` is one"
         if label in KNOWN:
             message = _wrong_value(label, item) or _in_parameters(label, item)
             if message:

@@ -48,7 +48,11 @@ class OutdatedUsageLabel(LintRule):
         """Content-Usage lines with an unknown label: those that were known first."""
         for line in usage_lines(source):
             members = read_dictionary(usage_rule(line.value).preference) or {}
-            unknown = sorted((label not in OLD, label) for label in members if label not in KNOWN)
+            unknown = sorted(
+                (label not in OLD, label)
+                for label in members
+                if label.replace("_", "-") not in KNOWN  # else a mistake of spelling: another rule
+            )
             if unknown:
                 is_new, label = unknown[0]
                 yield self.finding(
