@@ -30,7 +30,7 @@ from tests.contracts.entries import entry
 from tests.contracts.valkey import Valkey
 from tests.evidence.drafts import draft, drafts
 from tests.faults.cancelling import Work, at_every_await
-from tests.faults.server import Site
+from tests.faults.server import Site, page
 
 HOST = "example.com"
 PACE = Pace(concurrency=1, min_delay=0.0, max_delay=0.0, slot_timeout=60.0)
@@ -370,6 +370,27 @@ def test_a_page(tmp_path: Path, valkey: Valkey, shared: bool) -> None:
                 await client.close()
                 with EvidenceStore(tmp_path / f"{number}.db") as store:
                     assert list(store.verify()) == []
+
+            assert await at_every_await(scenario) > 0
+
+    run(main, 300.0)
+
+
+def test_files_with_usage_signals() -> None:
+    """Whoever stops waiting for a file leaves it to the next, who has it, and its slot is free."""
+
+    async def main() -> None:
+        answer = site(page(b"User-agent: *\nContent-Usage: train-ai=n\n"))
+        async with Site(answer) as server:
+
+            @asynccontextmanager
+            async def scenario() -> AsyncIterator[Work]:
+                client = asking(signals=["tdmrep", "trust-txt"], concurrency=1)
+                found = await client.get(server.url(path="/a"))
+                yield client.usage(found)
+                assert (await client.usage(found))["ai-train"].answer == "no"
+                assert client._gate._places.used == 0
+                await client.close()
 
             assert await at_every_await(scenario) > 0
 
