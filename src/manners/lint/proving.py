@@ -41,9 +41,18 @@ def unchanged(
             return False
         if _delays_differ(old, new) or signals_differ(old, new):
             return False
-        if compare_agents(old, new, STEPS, budget):
+        if _verdicts_differ(old, new, budget):
             return False
     return True
+
+
+def _verdicts_differ(old: Robots, new: Robots, budget: StepBudget | None) -> bool:
+    """Whether some agent gets another verdict on some path, or that is not decided."""
+    try:
+        names = [*AgentIndex(old).joint_names(), *AgentIndex(new).joint_names()]
+    except TooManyAgents:
+        return True
+    return bool(compare_agents(old, new, STEPS, budget, names=names))
 
 
 def _delays_differ(old: Robots, new: Robots) -> bool:

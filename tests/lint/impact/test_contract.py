@@ -258,6 +258,16 @@ def test_everybody_else_is_a_star() -> None:
     assert by_agent(compare_agents(after, robots())) == {"*": ("/x", None)}
 
 
+def test_an_empty_name_is_part_of_every_name() -> None:
+    """In `robotrules`, a User-agent line without a name is for agents that no file names, too."""
+    old, new = (
+        manners.parse(f"User-agent:\nDisallow: {path}\n", "robotrules") for path in ("/a*", "/a")
+    )
+    found = compare_agents(old, new)
+    assert [name for entry in found for name in entry.agents] == ["", "*"]
+    assert not any(entry.impact.is_equal for entry in found)
+
+
 def test_agents_of_one_group_are_one_class() -> None:
     """Thousands of names with the same rules are compared once."""
     names = [f"bot-{number}" for number in range(2_000)]

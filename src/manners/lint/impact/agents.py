@@ -1,6 +1,8 @@
 """Agents in classes: all agents with the same rules are one question, not many."""
 
-from collections.abc import Iterable, Iterator
+import string
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 from manners.robots.agents import WILDCARD, by_name, by_specificity
@@ -10,6 +12,9 @@ from manners.robots.policy import Robots
 
 _MAX_CHOICES = 2_000_000
 """Groups times names, for dialects that compare parts of names: beyond, it is not decided."""
+
+_LETTERS = string.ascii_lowercase + string.digits
+"""What names are made of that no file has."""
 
 
 class TooManyAgents(Exception):
@@ -39,6 +44,21 @@ class AgentIndex:
         """The agents that the file names, as the dialect compares them."""
         if not self._is_by_name and len(self.names) * len(self._groups) > _MAX_CHOICES:
             raise TooManyAgents
+        self._stranger = "" if self._is_by_name else stranger(self.names)
+
+    def joint_names(self) -> Iterator[str]:
+        """Names that contain two of the file's, where a part of a name is enough.
+
+        Which of the two counts is decided by their order or their length, so such an agent may be
+        in a class of its own. Three names bring nothing new: one of them counts.
+        """
+        if self._is_by_name:
+            return
+        number = len(self.names)
+        if number * (number - 1) // 2 * len(self._groups) > _MAX_CHOICES:
+            raise TooManyAgents
+        for one, other in combinations(self.names, 2):
+            yield one + self._stranger + other
 
     def rules(self, name: str) -> tuple[Rule, ...]:
         """The rules for an agent, as `Policy.rules`; `*` is an agent that no group names."""
@@ -48,7 +68,8 @@ class AgentIndex:
         """The groups for an agent, as `Policy.choice` has them."""
         dialect = self._dialect
         if not self._is_by_name:
-            return list(dialect.select(self._groups, (name,), dialect).groups)
+            wanted = self._stranger if name == WILDCARD else name
+            return list(dialect.select(self._groups, (wanted,), dialect).groups)
         own = dialect.own_key(name) if name != WILDCARD else None
         found = self._by_key.get(own, []) if own is not None and own != WILDCARD else []
         if not found or (dialect.empty_section_falls_back and not any(g.rules for g in found)):
@@ -92,6 +113,19 @@ def classes(before: Robots, after: Robots, names: Iterable[str] = ()) -> Iterato
         found.setdefault(key, ([], old, new))[0].append(name)
     for agents, old, new in found.values():
         yield AgentClass(tuple(agents), _rules(old), _rules(new))
+
+
+def stranger(names: Sequence[str]) -> str:
+    """A name of which no given name is a part, and which is no part of one; but for the empty one.
+
+    >>> stranger(["a", "xbbx", "ccc"])
+    'bbbbb'
+    """
+    taken, length = set(names), max(map(len, names), default=0) + 1
+    for character in _LETTERS:
+        if all(character * count not in taken for count in range(1, length)):
+            return character * length
+    raise TooManyAgents
 
 
 class _Contents:
