@@ -74,7 +74,7 @@ def process(*arguments: object, module: str = "tests.evidence.store_process") ->
     )
 
 
-def ended(started: Any, seconds: float = 100.0) -> str:
+def ended(started: Any, seconds: float = 400.0) -> str:
     """What a process has printed, when it has ended well."""
     told, complaints = started.communicate("", timeout=seconds)
     assert (started.returncode, complaints) == (0, ""), complaints

@@ -25,6 +25,10 @@ from manners.evidence.store import EvidenceStore
 from manners.store.locks import InUse
 from tests.evidence.drafts import NOW, draft, drafts
 
+PATIENCE = 300.0
+"""Seconds to wait for other processes: a disk that many tests write to may stand still for half a
+minute, and no promise depends on it."""
+
 
 def made(number: int, count: int) -> list[Draft]:
     """The records of one process: every tenth rests on a file of its own."""
@@ -173,7 +177,7 @@ if __name__ == "__main__":
     elif verb == "open":
         print("ready", flush=True)
         sys.stdin.readline()
-        with EvidenceStore(where) as opened:
+        with EvidenceStore(where, timeout=PATIENCE) as opened:
             print(opened.head())
     elif verb == "fork":
         _fork(where)

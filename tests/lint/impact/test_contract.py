@@ -264,7 +264,7 @@ def test_an_empty_name_is_part_of_every_name() -> None:
         manners.parse(f"User-agent:\nDisallow: {path}\n", "robotrules") for path in ("/a*", "/a")
     )
     found = compare_agents(old, new)
-    assert [name for entry in found for name in entry.agents] == ["", "*"]
+    assert [name for entry in found for name in entry.agents] == ["*"]
     assert not any(entry.impact.is_equal for entry in found)
 
 
