@@ -31,6 +31,8 @@ TABLE: dict[str, tuple[int, int, int]] = {
     "CACHE_KILLS": (5, 30, 300),
     # Pages of a generated site whose truth is known.
     "CRAWL_PAGES": (160, 5_000, 50_000),
+    # Walks of a browser through a site that tries everything to send it where it may not go.
+    "WALKS": (11, 60, 500),
     # URLs that a discovery keeps in its store.
     "FOUND_URLS": (10_000, 100_000, 1_000_000),
     # Pages of a crawl whose report is looked at.

@@ -26,6 +26,7 @@ from manners.cli import main
 from manners.cli.app import build
 from manners.identity import HOME_PAGE
 from manners.robots.dialects import DEFAULT, get, names
+from tests.chromium import CHROMIUM
 from tests.contracts.postgres import Postgres
 from tests.contracts.valkey import free_port
 from tests.docs.shop import shop
@@ -36,6 +37,9 @@ README = ROOT / "README.md"
 PAGES = [*sorted(DOCS.rglob("*.md")), README]
 COMING_FROM = sorted(set(DOCS.glob("coming-from/*.md")) - {DOCS / "coming-from" / "today.md"})
 """Pages with tables of calls: `test_coming_from` runs their rows and their blocks."""
+
+BROWSED = ("browser.md", "crawlee.md")
+"""Pages whose examples need a browser."""
 
 OTHERS = [name for name in names() if name != DEFAULT]
 
@@ -228,6 +232,8 @@ def test_a_page_does_what_it_says(
     """Files are written, code is run and output is compared in the order of the page."""
     if not page.exists():
         pytest.skip(f"there is no {page.name}")
+    if CHROMIUM is None and page.name in BROWSED:
+        pytest.skip("no Chromium here: `make browser`")
     monkeypatch.chdir(tmp_path)
     text = with_free_ports(page.read_text(encoding="utf-8"))
     if DATABASE in text:  # behind the ports: that of the server may look like one of the page

@@ -60,16 +60,23 @@ class Admission:
         self,
         chain: RedirectChain,
         must_include: bool = True,
+        *,
         slot: bool = True,
         tells: bool = True,
         requester: Requester | None = None,
+        has_turn: bool = True,
     ) -> Visit | None:
-        """Wait until the next URL of a chain may be requested; None when it is not allowed."""
+        """Wait until the next URL of a chain may be requested; None when it is not allowed.
+
+        Without a turn, as for an image of a page, only the verdict is waited for.
+        """
         host, requester = self._hosts.get(chain.target.host), requester or self._requester
         while True:
             allowed, fresh_until = await self._decide(chain, host, must_include, requester)
             if not allowed:
                 return None
+            if not has_turn:
+                return Visit(self._gate, host, None)
             if logs.wants_requests():
                 log_wait(self._gate, host)
             lease = None

@@ -131,11 +131,11 @@ class AsyncClient:
         """
         if since is not None:
             headers = {**conditions(url, since), **headers}
-        return await self._fetch("GET", url, headers, must_include)
+        return await self._fetch("GET", self._chain(url, headers), must_include=must_include)
 
     async def head(self, url: str, headers: Mapping[str, str] = NO_HEADERS) -> Page:
         """Fetch the status and headers of a page, without its body."""
-        return await self._fetch("HEAD", url, headers)
+        return await self._fetch("HEAD", self._chain(url, headers))
 
     async def usage(self, page: Page) -> "Mapping[Purpose, Usage]":
         """What a page may be used for, by purpose, with every claim behind it.
@@ -286,29 +286,52 @@ class AsyncClient:
 
         Like a sitemap, it takes nothing of the budget and need not match an inclusion.
         """
-        return await self._fetch("GET", url, NO_HEADERS, limits=limits)
+        return await self._fetch("GET", self._chain(url), is_page=False, limits=limits)
+
+    async def hop(
+        self,
+        url: str,
+        headers: Mapping[str, str] = NO_HEADERS,
+        *,
+        method: str = "GET",
+        body: bytes = b"",
+        is_page: bool = True,
+    ) -> Page:
+        """Send one request of a browser, which follows redirects itself: one is a page here.
+
+        With `is_page=False`, as for an image, it takes no budget and no turn, and need not match.
+        """
+        chain = self._chain(url, headers, 0)
+        page = await self._fetch(method, chain, body=body, is_page=is_page, has_turn=is_page)
+        if is_page and self.budget is not None and page.is_redirect:
+            self.budget.give_back()
+        return page
 
     # One page.
 
     async def _fetch(
         self,
         method: str,
-        url: str,
-        headers: Mapping[str, str],
+        chain: RedirectChain,
+        *,
+        body: bytes = b"",
         must_include: bool = True,
+        is_page: bool = True,
+        has_turn: bool = True,
         limits: "Profile | None" = None,
     ) -> Page:
-        chain, is_page = self._chain(url, headers), limits is None
         if self.budget is not None and is_page:
             self.budget.reserve(self.robots.clock())
         try:
             while True:
                 asked = self.robots.clock()
-                visit = await self._admission.admit(chain, must_include and is_page)
+                visit = await self._admission.admit(
+                    chain, must_include and is_page, has_turn=has_turn
+                )
                 if visit is None:
                     return chain.blocked()
                 started, chain.counts = self.robots.clock(), True
-                get = self._request(method, chain) if limits is None else _file(chain, limits)
+                get = _file(chain, limits) if limits else self._request(method, chain, body=body)
                 try:
                     reply = await self._http.send(get, visit)
                     if isinstance(reply, Response):
@@ -327,12 +350,17 @@ class AsyncClient:
             if self.budget is not None and is_page:
                 self._settle(chain)
 
-    def _chain(self, url: str, headers: Mapping[str, str]) -> RedirectChain:
+    def _chain(
+        self, url: str, headers: Mapping[str, str] = NO_HEADERS, max_redirects: int | None = None
+    ) -> RedirectChain:
         """A request that begins with a URL, with the headers of the caller and of the settings."""
         headers = self._requesters.headers.plus(checked(headers) if headers else headers, url)
-        return RedirectChain(url, headers, self.settings.page_max_redirects)
+        most = self.settings.page_max_redirects if max_redirects is None else max_redirects
+        return RedirectChain(url, headers, most)
 
-    def _request(self, method: str, chain: RedirectChain, max_bytes: int | None = None) -> Get:
+    def _request(
+        self, method: str, chain: RedirectChain, max_bytes: int | None = None, body: bytes = b""
+    ) -> Get:
         """The request for the next URL of a chain."""
         settings = self.settings
         return Get(
@@ -344,7 +372,9 @@ class AsyncClient:
             settings.page_total_timeout,
             method,
             True,
-            chain.needs_fresh_connection,
+            # Nobody knows whether one that was lost on a kept connection was carried out.
+            chain.needs_fresh_connection or method not in ("GET", "HEAD"),
+            body,
         )
 
     def _retries(self, chain: RedirectChain, reply: Unreachable) -> bool:

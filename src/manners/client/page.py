@@ -226,6 +226,11 @@ class Page(_ReadLater):
             return usage
 
     @property
+    def is_redirect(self) -> bool:
+        """Whether the last reply redirects elsewhere, and was not followed."""
+        return 300 <= (self.status or 0) < 400 and not self.not_modified
+
+    @property
     def not_modified(self) -> bool:
         """Whether the server replied that the page has not changed (304)."""
         return self.status == 304

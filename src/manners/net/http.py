@@ -163,6 +163,7 @@ class Http:
             get.method,
             URL(url, encoded=True),
             headers=headers,
+            data=get.body or None,
             allow_redirects=False,
             proxy=self._proxy,
             timeout=_timeouts(get.connect, get.read, total),

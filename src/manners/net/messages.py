@@ -29,6 +29,8 @@ class Get(NamedTuple):
     """Read the body of every status; otherwise only of a success."""
     fresh: bool = False
     """Use a new connection, because one that was kept open turned out to be closed."""
+    body: bytes = b""
+    """What a form sends."""
 
 
 class Response(NamedTuple):
@@ -47,6 +49,10 @@ class Response(NamedTuple):
     """How long it took."""
 
 
+_SINGLE_LINES = ("x-robots-tag", "set-cookie")
+"""Headers whose lines are no list, and stay apart."""
+
+
 def joined(lines: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Header lines by name in lower case.
 
@@ -56,8 +62,8 @@ def joined(lines: Iterable[tuple[str, str]]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in lines:
         name = name.lower()
-        if name in found:  # several are one list (RFC 9110 section 5.3), except this one
-            value = found[name] + ("\n" if name == "x-robots-tag" else ", ") + value
+        if name in found:  # several are one list (RFC 9110 section 5.3), except these
+            value = found[name] + ("\n" if name in _SINGLE_LINES else ", ") + value
         found[name] = value
     return found
 

@@ -126,8 +126,8 @@ def _member_docs(kind: type) -> dict[str, str]:
     statements = tree.body if isinstance(tree, ast.ClassDef) else []
     for member, text in pairwise(statements):
         match member, text:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(ast.Constant(value=str(said))):
-                found[name] = " ".join(said.split())
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(ast.Constant(value=str(docs))):
+                found[name] = " ".join(docs.split())
     return found
 
 
