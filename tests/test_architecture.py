@@ -33,6 +33,7 @@ QUIET = [
     "cache/versions",
     "politeness/schedule",
     "politeness/budget",
+    "browser/need",
     "client/page",
     "evidence/anchoring",
     "evidence/chain",

@@ -90,6 +90,7 @@ VALUES: dict[str, tuple[Any, str, str]] = {
     "source": ("links", "links", '"links"'),
     "same_domain": (False, "false", "false"),
     "max_depth": (4, "4", "4"),
+    "render": ("auto", "auto", '"auto"'),
     "attempts": (5, "5", "5"),
     "max_urls": (50, "50", "50"),
     "max_discovered": (500, "500", "500"),
@@ -199,6 +200,7 @@ def test_defaults_are_the_numbers_of_the_specification() -> None:
     assert (made.max_urls, made.max_discovered, made.max_sitemaps) == (10_000, 1_000_000, 500)
     assert (made.sitemap_depth, made.link_depth, made.drop_tracking) == (5, 1, False)
     assert (made.source, made.same_domain, made.max_depth, made.attempts) == ("auto", True, None, 3)
+    assert made.render == "never"
     assert (made.trap_repeats, made.trap_length) == (3, 2_000)
     assert (made.trap_segments, made.trap_alike) == (20, 1_000)
     assert (made.concurrency_prefix, made.delay_prefix) == ("host_concurrency:", "host_delay:")

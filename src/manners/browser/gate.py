@@ -175,6 +175,14 @@ class BrowserGate:
         return True
 
 
+async def is_window(session: Any, frame: str) -> bool:
+    """Whether a frame is a window or tab, and not a part of another document."""
+    found = await session.send("Target.getTargets")
+    return any(
+        target["targetId"] == frame and target["type"] == "page" for target in found["targetInfos"]
+    )
+
+
 def _request(event: Mapping[str, Any]) -> BrowserRequest:
     asked = event["request"]
     pieces = (piece.get("bytes", "") for piece in asked.get("postDataEntries", ()))

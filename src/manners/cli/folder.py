@@ -75,7 +75,8 @@ class PageFolder:
     def save(self, page: "Page") -> Path:
         """Write the body of a page to its file, and add it to the manifest."""
         kind = page.headers.get("content-type", "").partition(";")[0].strip().lower()[:200]
-        path = saving.save(page.body, page.url, self.root, kind)
+        body = getattr(page, "rendered", "").encode("utf-8", "replace") or page.body
+        path = saving.save(body, page.url, self.root, kind)
         began = datetime.fromtimestamp(page.hops[-1].started, UTC)
         entry = {
             "url": page.url,
@@ -83,8 +84,8 @@ class PageFolder:
             "file": path.relative_to(self.root).as_posix(),
             "status": page.status,
             "type": kind,
-            "bytes": len(page.body),
-            "sha256": hashlib.sha256(page.body).hexdigest(),
+            "bytes": len(body),
+            "sha256": hashlib.sha256(body).hexdigest(),
         }
         digest = _digest(entry)
         key = _key(page.url)

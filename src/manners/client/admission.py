@@ -12,7 +12,7 @@ from manners.client.page import LazyVerdict
 from manners.client.redirects import RedirectChain
 from manners.client.requesters import Requester
 from manners.client.visit import Visit, log_wait
-from manners.errors import ClientClosed, HostDeferred
+from manners.errors import ClientClosed, HostDeferred, LeaseOver
 from manners.politeness.gate import Gate
 from manners.politeness.schedule import opens_at, rate_gap
 from manners.robots.policy import Policy
@@ -76,6 +76,8 @@ class Admission:
             if not allowed:
                 return None
             if not has_turn:
+                if not self._gate.may_send():
+                    raise LeaseOver
                 return Visit(self._gate, host, None)
             if logs.wants_requests():
                 log_wait(self._gate, host)

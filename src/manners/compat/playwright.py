@@ -17,7 +17,7 @@ with errors.Extra("playwright"):
     from playwright.async_api import Browser, BrowserContext, Error
 
     from manners.browser.chromium import chromium
-    from manners.browser.gate import PROBE, SEALED, BrowserGate, BrowserRequest
+    from manners.browser.gate import PROBE, SEALED, BrowserGate, BrowserRequest, is_window
     from manners.browser.policy import LoadingPolicy, Subresources
 
 __all__ = ["SEALED", "PoliteBrowser", "RequestRefusal", "Subresources", "chromium", "polite"]
@@ -91,11 +91,7 @@ class PoliteBrowser:
             await self._gate.shut()
 
     async def _is_window(self, frame: str) -> bool:
-        found = await self._session.send("Target.getTargets")
-        return any(
-            target["targetId"] == frame and target["type"] == "page"
-            for target in found["targetInfos"]
-        )
+        return await is_window(self._session, frame)
 
     def _note(self, request: BrowserRequest, reason: str) -> None:
         self.refusals.append(RequestRefusal(request.url, request.kind, reason))

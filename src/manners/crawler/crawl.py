@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from manners import logs
 from manners._portal import portal
@@ -37,6 +37,9 @@ from manners.politeness.budget import Budget
 from manners.settings import Settings
 from manners.store.database import TIMEOUT, Store
 from manners.urls import page_url
+
+if TYPE_CHECKING:
+    from manners.browser.rendering import Renderer
 
 _CACHED_SITES = 10_000
 """Sites whose robots.txt is cached while the crawl runs, at least."""
@@ -112,6 +115,7 @@ class Crawl:
         self._task: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_interrupted = self._is_left = False
+        self._renderer: Renderer | None = None
 
     # How far it is.
 
@@ -233,6 +237,19 @@ class Crawl:
                 self._results.close()
 
     async def _crawl(self, place: str, stack: ExitStack) -> None:
+        if self.settings.render == "never":
+            await self._crawl_in(place, stack)
+            return
+        from manners.browser.rendering import Renderer
+
+        renderer = self._renderer = Renderer(self.settings.render)
+        await renderer.start()  # before anything is written
+        try:
+            await self._crawl_in(place, stack)
+        finally:
+            await renderer.close()
+
+    async def _crawl_in(self, place: str, stack: ExitStack) -> None:
         settings, plan = self.settings, self._plan
         store = await asyncio.to_thread(
             EvidenceStore, place, create=plan.is_new, timeout=settings.server_timeout
@@ -291,7 +308,14 @@ class Crawl:
             http=plan.http,
         )
         kind = partial(ListWorker, read=plan.next_listed) if state.is_list else Worker
-        worker = partial(kind, client, opened.judge, draw=plan.draw, clock=plan.clock)
+        worker = partial(
+            kind,
+            client,
+            opened.judge,
+            draw=plan.draw,
+            clock=plan.clock,
+            renderer=self._renderer,
+        )
         self._run = CrawlRun(
             plan, state, opened, client, worker, results=self._results, ending=self._ending
         )

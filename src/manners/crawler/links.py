@@ -151,6 +151,22 @@ def links_of(page: Page, agent: str, *, without_tracking: bool = False) -> Links
     )
 
 
+def rendered_links(
+    page: Page, before: Links, html: str, targets: Iterable[str], agent: str
+) -> Links:
+    """The links of a page after its scripts have run; `targets` are where these would go.
+
+    What the page said before about following them counts as well.
+    """
+    links = extract(html, page.final_url, agent, page.robots_tag)
+    gone = tuple(Link(target) for url in targets if (target := _page(url, False)) is not None)
+    return links._replace(
+        links=(*links.links, *gone),
+        nofollow=before.nofollow or links.nofollow,
+        noindex=before.noindex or links.noindex,
+    )
+
+
 _NO_LINKS = Links()
 
 

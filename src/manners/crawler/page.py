@@ -66,6 +66,8 @@ class CrawledPage(Page):
     """The hash of the body, as it was read."""
     delay: float = 0.0
     """Seconds between requests to its host at that time."""
+    rendered: str = ""
+    """The HTML after its scripts have run in a browser; empty where it was not rendered."""
     sitemap: SitemapSummary | None = None
     """What there is to say of a sitemap."""
 

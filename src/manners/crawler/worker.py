@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from manners import logs
 from manners.client.async_client import AsyncClient
@@ -11,7 +11,7 @@ from manners.client.page import Hop, Page
 from manners.crawler.frontier.values import FetchResult, FoundUrl, LeasedUrl
 from manners.crawler.heavy import SLICE, Turns, is_heavy
 from manners.crawler.judge import DEFAULT_PRIORITY, Judge, by_verdict
-from manners.crawler.links import Links, links_of
+from manners.crawler.links import Links, links_of, rendered_links
 from manners.crawler.page import CrawledPage
 from manners.crawler.reasons import NOT_NAMED, OTHER_HOST, REDIRECT
 from manners.crawler.sitemaps import FALLBACK, named_sitemaps, read_sitemap
@@ -19,6 +19,9 @@ from manners.errors import HostDeferred
 from manners.robots.verdict import Reason
 from manners.sitemaps import SitemapEntry
 from manners.urls import host, origin, redirect_target
+
+if TYPE_CHECKING:
+    from manners.browser.rendering import Renderer, Rendering
 
 _PERMANENT = ("refused address", "TLS error", "not HTTP", "bad content-encoding")
 """Why there is no answer, where another attempt changes nothing."""
@@ -57,6 +60,14 @@ class Fate(NamedTuple):
     not_before: float = 0.0
 
 
+class PageContent(NamedTuple):
+    """What a page has in it."""
+
+    links: Links
+    sha256: str
+    rendered: str = ""
+
+
 class Worker:
     """Fetches URLs with a client that follows no redirect: where one leads to is a URL, too.
 
@@ -79,8 +90,9 @@ class Worker:
         *,
         draw: Callable[[], float],
         clock: Callable[[], float],
+        renderer: "Renderer | None" = None,
     ) -> None:
-        self._client, self._judge, self._add = client, judge, add
+        self._client, self._judge, self._add, self._renderer = client, judge, add, renderer
         self._draw, self._clock, self._settings = draw, clock, client.settings
         self.turns = Turns()
         """Who reads a large page next."""
@@ -111,11 +123,16 @@ class Worker:
         self, url: LeasedUrl, found: list[FoundUrl], *, must_include: bool
     ) -> FetchResult:
         page = await self._client.get(url.url, must_include=must_include)
-        if not is_heavy(page.body):
-            return await self.settle(await self._result(url, page, *self._read(page), found))
-        async with self.turns.turn(url.host, len(page.body)):
-            links, sha256 = await asyncio.to_thread(self._read, page)
-            result = await self.settle(await self._result(url, page, links, sha256, found))
+        rendering = None
+        if self._renderer is not None:
+            rendering = await self._renderer.render(page, self._client)
+        size = len(page.body) if rendering is None else len(rendering.html)
+        if not is_heavy(page.body if rendering is None else rendering.html.encode()):
+            content = self._read(page, rendering)
+            return await self.settle(await self._result(url, page, content, found))
+        async with self.turns.turn(url.host, size):
+            content = await asyncio.to_thread(self._read, page, rendering)
+            result = await self.settle(await self._result(url, page, content, found))
             return result._replace(found=await self._add_slices(result.found))
 
     async def settle(self, result: FetchResult) -> FetchResult:
@@ -130,15 +147,19 @@ class Worker:
         page = Page(url.url, (Hop(url.url, False, verdict),))
         return FetchResult(url, _crawled(url, page, Fate("blocked", reason)), found)
 
-    def _read(self, page: Page) -> tuple[Links, str]:
+    def _read(self, page: Page, rendering: "Rendering | None") -> PageContent:
         """What takes long where a page is large, and is done in a thread then."""
-        without_tracking = self._settings.drop_tracking
-        links = links_of(page, self._client.agent, without_tracking=without_tracking)
-        return links, hashlib.sha256(page.body).hexdigest()
+        without_tracking, agent = self._settings.drop_tracking, self._client.agent
+        links = links_of(page, agent, without_tracking=without_tracking)
+        if rendering is not None:
+            links = rendered_links(page, links, rendering.html, rendering.targets, agent)
+        html = "" if rendering is None else rendering.html
+        return PageContent(links, hashlib.sha256(page.body).hexdigest(), html)
 
     async def _result(
-        self, url: LeasedUrl, page: Page, links: Links, sha256: str, found: list[FoundUrl]
+        self, url: LeasedUrl, page: Page, content: PageContent, found: list[FoundUrl]
     ) -> FetchResult:
+        links = content.links
         target, problem = self._redirect(url, page)
         crawled = _crawled(
             url,
@@ -148,7 +169,8 @@ class Worker:
             links=links.links,
             nofollow=links.nofollow,
             location=target.url if target else "",
-            sha256=sha256,
+            sha256=content.sha256,
+            rendered=content.rendered,
             delay=self._delay(page.final_url),
         )
         if target is not None:
@@ -368,8 +390,9 @@ class ListWorker(Worker):
         draw: Callable[[], float],
         clock: Callable[[], float],
         read: Callable[[], list[str]],
+        renderer: "Renderer | None" = None,
     ) -> None:
-        super().__init__(client, judge, add, draw=draw, clock=clock)
+        super().__init__(client, judge, add, draw=draw, clock=clock, renderer=renderer)
         self._read_list = read
 
     async def stages(self, starts: Sequence[str]) -> AsyncGenerator[Sequence[FoundUrl], None]:

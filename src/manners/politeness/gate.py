@@ -160,7 +160,7 @@ class Gate:
         self._fork = _forks.generation
         self._places = _Places(places)
         self._is_closed = False
-        self._may_send: Callable[[], bool] = lambda: True
+        self.may_send: Callable[[], bool] = lambda: True
         self._admit: Callable[[str], Awaitable[None]] | None = None
         self._answer_time = self.min_grace = 0.0
         """Seconds: how long the backend takes to answer; how late a request may leave at least."""
@@ -226,11 +226,8 @@ class Gate:
         may_send: Callable[[], bool],
         admit: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
-        """Let no request leave while `may_send` says no: it is asked right before each.
-
-        `admit` is waited for before a request waits for its turn at a host.
-        """
-        self._may_send, self._admit = may_send, admit
+        """Let no request leave while `may_send` says no; `admit` is waited for before a turn."""
+        self.may_send, self._admit = may_send, admit
 
     def is_asking(self, host: str) -> bool:
         """Whether a request is under way at a host, or waits for its turn."""
@@ -239,7 +236,7 @@ class Gate:
 
     def is_late(self, lease: Lease) -> bool:
         """Whether other processes may assume that a request has left, although it has not."""
-        if not self._may_send():
+        if not self.may_send():
             return True
         lane = self._lanes.get(lease.host)
         last = None if lane is None or lane.last.lease is not lease else lane.last
@@ -247,11 +244,11 @@ class Gate:
 
     async def may_depart(self, lease: Lease) -> bool:
         """Whether a late request may leave now; otherwise it has to take another turn."""
-        if not self._may_send():
+        if not self.may_send():
             raise LeaseOver
         lane = self._lanes.get(lease.host)
         if lane is None or lane.last.lease is not lease or await self._renew_start(lane, lease):
-            if not self._may_send():  # this process may have stood still meanwhile
+            if not self.may_send():  # this process may have stood still meanwhile
                 raise LeaseOver
             return True
         lane.last.is_unsent = False  # it made no start

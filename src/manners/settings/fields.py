@@ -255,6 +255,13 @@ class Fields:
     max_depth: Annotated[
         Depth | None, Option("N", "Follow at most this many links in a row.", WHAT, "--depth")
     ] = None
+    render: Annotated[
+        Literal["never", "auto", "always"],
+        Option(
+            "WHEN", "Run scripts in Chromium: auto (if a page has no links or text), always.", WHAT
+        ),
+    ] = "never"
+    """Which pages a crawl renders in a browser."""
     attempts: Count = 3
     """How often a crawl tries a page that does not answer, or answers with a server error."""
     max_urls: Annotated[
