@@ -70,6 +70,8 @@ class Crawl:
     of a list are fetched, and nothing that they lead to.
     """
 
+    _renderer: "Renderer | None" = None
+
     def __init__(
         self,
         urls: Sequence[str],
@@ -115,7 +117,6 @@ class Crawl:
         self._task: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_interrupted = self._is_left = False
-        self._renderer: Renderer | None = None
 
     # How far it is.
 
