@@ -171,6 +171,19 @@ def test_nothing_decided_is_3(files: Files, capsys: pytest.CaptureFixture[str]) 
     assert ran.err or ran.out
 
 
+def test_a_part_without_a_decided_row_is_done(
+    files: Files, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever runs the parts of a job takes another code than 0 for a failure."""
+    urls = files.folder / "unknown.txt"
+    urls.write_text("https://nowhere.example/\n")
+    out = f"{files.folder}/jobs/"
+    for number in range(2):
+        ran = run_here(files, capsys, "-o", out, "--part", f"{number}/2", urls=urls)
+        assert ran.code == 0, ran.err
+    assert written_table(files.folder / "jobs").num_rows == 1
+
+
 @pytest.mark.parametrize(
     ("options", "places", "code", "words"),
     [

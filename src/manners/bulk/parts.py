@@ -284,12 +284,11 @@ def compare(stored: Mapping[str, Any], plan: Mapping[str, Any], place: str) -> N
 
     >>> compare({"agent": ["A"]}, {"agent": ["B"]}, "out.work")
     Traceback (most recent call last):
-    manners.bulk.records.BulkError: out.work: made with another agent: ["A"], and now ["B"]; ...
+    manners.bulk.records.BulkError: out.work: agent was ["A"], and is now ["B"]; ...
     """
     for name in (*stored, *plan):
         before, now = stored.get(name), plan.get(name)
         if before != now:
-            shown = f"{cut(json.dumps(before), 200)}, and now {cut(json.dumps(now), 200)}"
-            raise BulkError(
-                place, f"made with another {name}: {shown}; remove it, or choose another output"
-            )
+            shown = f"{name} was {cut(json.dumps(before), 200)}, and is now"
+            shown += f" {cut(json.dumps(now), 200)}"
+            raise BulkError(place, f"{shown}; remove it, or choose another output")

@@ -5,7 +5,7 @@ to is another. Users' own tables need fewer columns: `normalise` fills in the re
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from manners import urls
@@ -245,6 +245,15 @@ def _normal(batch: pa.RecordBatch, problems: Problems, place: str) -> Iterator[p
     yield normal.filter(pc.invert(dropped)) if pc.any(dropped).as_py() else normal
 
 
+def check_columns(names: Sequence[str], place: str) -> None:
+    """Raise if columns of these names make no records."""
+    if {"origin", "url"}.isdisjoint(names) or set(_ALIASES["body"]).isdisjoint(names):
+        shown = ", ".join(cut(name, 40) for name in names[:20]) or "none"
+        raise BulkError(
+            place, f"needs the columns 'origin' and 'body' (or 'robots'); it has: {shown}"
+        )
+
+
 class _Columns:
     """The columns of a user's batch, by the names they have in records."""
 
@@ -259,11 +268,7 @@ class _Columns:
             if len(written) > 1 or names.count(written[0]) > 1:
                 raise BulkError(place, f"several columns for {name!r}; keep one")
             self._found[name] = _plain(batch.column(names.index(written[0])))
-        if "body" not in self._found or not {"origin", "url"} & self._found.keys():
-            shown = ", ".join(cut(name, 40) for name in names[:20]) or "none"
-            raise BulkError(
-                place, f"needs the columns 'origin' and 'body' (or 'robots'); it has: {shown}"
-            )
+        check_columns(names, place)
 
     def text(self, name: str) -> pa.Array:
         """A column of text; what is not UTF-8 is escaped or null."""

@@ -9,7 +9,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from manners.bulk.readers import damaged, files_below, has_files, magic
-from manners.bulk.records import BATCH_BYTES, BATCH_ROWS, RECORDS, BulkError, Problems, normalise
+from manners.bulk.records import (
+    BATCH_BYTES,
+    BATCH_ROWS,
+    RECORDS,
+    BulkError,
+    Problems,
+    check_columns,
+    normalise,
+)
 
 COLUMNS = (*RECORDS.names, "robots", "fetched")
 """The columns that are read, by any of their names."""
@@ -43,7 +51,9 @@ def _read_file(path: str, problems: Problems | None) -> Iterator[pa.RecordBatch]
     try:
         # Buffered: a column of a row group is not read at once, however large it is.
         with pq.ParquetFile(path, buffer_size=_BUFFER, page_checksum_verification=True) as file:
-            columns = [name for name in file.schema_arrow.names if name in COLUMNS]
+            names = file.schema_arrow.names
+            check_columns(names, path)
+            columns = [name for name in names if name in COLUMNS]
             for group in range(file.num_row_groups):
                 size = _batch_size(file.metadata.row_group(group))
                 for batch in file.iter_batches(size, [group], columns):
