@@ -193,6 +193,22 @@ def test_a_crawl_is_run_once(place: str) -> None:
     visiting(work, SHOP, place)
 
 
+def test_a_crawl_is_begun_once(place: str) -> None:
+    """One that `start` has written is not written and fetched again; its number is told."""
+
+    async def work(ran: Ran) -> None:
+        made = ran.begin()
+        assert await asyncio.to_thread(made.start) == 1
+        with pytest.raises(RuntimeError, match=r"crawl 1 is in the store already.*work=1"):
+            await asyncio.to_thread(made.start)
+        with pytest.raises(RuntimeError, match="crawl 1 is in the store already"):
+            async for _ in made:
+                pass
+        assert ran.asked == []
+
+    visiting(work, SHOP, place)
+
+
 def test_what_cannot_be_gone_on_with(place: str) -> None:
     """A store that is not there, and one without a crawl, are an error that says so."""
 

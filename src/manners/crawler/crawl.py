@@ -88,8 +88,8 @@ class Crawl:
     ) -> None:
         if isinstance(urls, str):
             raise TypeError("urls must be a list of URLs, not a string")
-        is_resumed, number = _resumed(resume)
-        is_work, worked_on = _resumed(work)
+        is_resumed, number = _chosen("resume", resume)
+        is_work, worked_on = _chosen("work", work)
         if (is_resumed or is_work) and settings.store is None:
             raise ValueError(f"{'work' if is_work else 'resume'} needs a store")
         if is_work and (urls or is_resumed or listed is not None):
@@ -209,6 +209,7 @@ class Crawl:
     async def _begin(self) -> None:
         if self._task is not None:
             raise RuntimeError("a crawl can be run once; resume=True continues it")
+        self._check_unstarted()
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.create_task(self._main())
 
@@ -331,6 +332,7 @@ class Crawl:
         settings, plan = self.settings, self._plan
         if settings.store is None or not plan.starts or not plan.is_new:
             raise ValueError("only a new crawl with a store and URLs can be started")
+        self._check_unstarted()
         with EvidenceStore(settings.store, timeout=settings.server_timeout) as store:
             self._state.number = number = begin(store, plan, settings)
             limits = Limits(settings.max_depth, settings.page_max_redirects)
@@ -338,14 +340,22 @@ class Crawl:
             store.write_blocking(frontier.adding, [start_url(url) for url in plan.starts])
         return number
 
+    def _check_unstarted(self) -> None:
+        """Raise if `start` has written this crawl: it would be written, and fetched, once more."""
+        if self._task is None and self.number:
+            raise RuntimeError(
+                f"crawl {self.number} is in the store already: "
+                f"crawl([], store=…, work={self.number}) fetches it"
+            )
 
-def _resumed(resume: bool | int) -> tuple[bool, int | None]:
-    """Whether a crawl is resumed, and which; None is the last one of the store."""
-    if isinstance(resume, bool):
-        return resume, None
-    if not isinstance(resume, int) or resume < 1:
-        raise ValueError(f"resume must be True or the number of a crawl, not {resume!r}")
-    return True, resume
+
+def _chosen(name: str, value: bool | int) -> tuple[bool, int | None]:
+    """Whether a crawl of the store is meant, and which; None is the last one."""
+    if isinstance(value, bool):
+        return value, None
+    if not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name} must be True or the number of a crawl, not {value!r}")
+    return True, value
 
 
 def stored_settings(
@@ -410,7 +420,7 @@ def crawl(
         raise TypeError(
             f"settings must be manners.Settings(…), or keywords such as max_pages=3; not {given}"
         )
-    is_resumed, number = _resumed(work or resume)
+    is_resumed, number = _chosen("work", work) if work else _chosen("resume", resume)
     if settings is None and is_resumed and changes.get("store"):
         timeout = changes.get("server_timeout", TIMEOUT)
         if work:  # the last one that runs, which others may have begun before the last of all
