@@ -2,10 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine, event
 
 import manners
 from manners.crawler.crawl import crawl
@@ -17,6 +19,16 @@ from tests.client.asking import OPEN, rules, settings, slow
 from tests.crawler.ran import OTHER, QUICK, Pages, Ran, chain, fan, visiting
 from tests.crawler.site import html, urlset
 from tests.faults.server import Call, page
+
+
+@contextmanager
+def listening(target: Any, name: str, listener: Callable[..., None]) -> Iterator[None]:
+    """Have a function called for each event, for a while."""
+    event.listen(target, name, listener)
+    try:
+        yield
+    finally:
+        event.remove(target, name, listener)
 
 
 def test_a_program_goes_on_as_the_crawl_was_told(place: str) -> None:
@@ -52,6 +64,27 @@ def test_a_program_works_on_the_crawl_that_waits_as_it_was_told(place: str) -> N
         assert (on.number, on.settings.agent) == (first, "First/1.0")
 
     visiting(work, lambda _: fan(5), place)
+
+
+def test_the_urls_of_a_crawl_are_read_before_its_lease_begins(place: str) -> None:
+    """There may be so many that others would close a worker that reads them within its lease."""
+    statements: list[str] = []
+
+    def note(*args: Any) -> None:
+        statements.append(args[2])
+
+    async def work(ran: Ran) -> None:
+        await ran.go(source="links", max_pages=2)
+        with listening(Engine, "before_cursor_execute", note):
+            await ran.go(resume=True, source="links")
+        starts, joins = (
+            next(place for place, each in enumerate(statements) if part in each)
+            for part in ("urls.source =", "INSERT INTO workers")
+        )
+        assert starts < joins
+        assert not any("urls.source =" in each for each in statements[joins:])
+
+    visiting(work, lambda _: chain(5), place)
 
 
 def test_settings_that_are_given_are_those(place: str) -> None:
@@ -151,10 +184,11 @@ def test_any_crawl_of_a_store_is_resumed_by_its_number(
     assert "crawl 1" not in caplog.text
 
 
-@pytest.mark.parametrize("wrong", [-1, "1", 1.0])
-def test_a_number_that_is_none_is_refused(place: str, wrong: Any) -> None:
-    with pytest.raises(ValueError, match="the number of a crawl"):
-        crawl([], store=place, resume=wrong)
+@pytest.mark.parametrize("name", ["resume", "work"])
+@pytest.mark.parametrize("wrong", [-1, 0, "1", 1.0])
+def test_a_number_that_is_none_is_refused(place: str, name: str, wrong: Any) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be True or the number of a crawl"):
+        crawl([], store=place, **{name: wrong})
 
 
 def test_a_host_that_comes_up_late_is_left_alone_too(place: str) -> None:

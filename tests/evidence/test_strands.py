@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import event
 
 from manners.errors import StoreError, StrandClosed
 from manners.evidence import anchors
@@ -20,6 +21,7 @@ from manners.evidence.anchoring import Anchor, Ends
 from manners.evidence.chain import GENESIS, AnchorHead, Head, canonical, parse_head
 from manners.evidence.export import COMPLETE, FILTERED, Exported, Exporting, export_view
 from manners.evidence.numbering import SPAN, label, parse_number, strand_of
+from manners.evidence.queries import latest_contents
 from manners.evidence.record import engine
 from manners.evidence.replay import Replay
 from manners.evidence.store import EVERYTHING, EvidenceStore, Filter
@@ -275,6 +277,27 @@ def test_a_clock_that_was_set_back_does_not_turn_a_strand_round(places: Places) 
         assert [label(record.id) for record in shared.records()] == [
             "1/1", "2/1", "2/2", "1/2", "2/3",
         ]  # fmt: skip
+
+
+def test_what_was_last_recorded_of_a_host_is_read_whatever_the_number_of_strands(
+    places: Places,
+) -> None:
+    """One statement for each host: a fleet adds a strand whenever a worker is replaced."""
+    place, statements = places.new(), list[str]()
+    with writers(place, 5) as stores:
+        write(stores, drafts(10))
+        last = draft("/last", NOW + 100, rules=b"User-agent: *\nCrawl-delay: 7\n")
+        stores[1].append_blocking(last)
+        with stores[0].reading() as connection:
+
+            def note(*args: Any) -> None:
+                statements.append(args[2])
+
+            event.listen(connection, "before_cursor_execute", note)
+            found = latest_contents(connection, ["example.com", "unknown.example"])
+    assert found["unknown.example"] == {}
+    assert found["example.com"]["crawlDelay"] == 7
+    assert len(statements) == 2
 
 
 def test_many_strands_are_read_in_small_parts(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from manners.client.async_client import AsyncClient
 from manners.crawler.frontier.values import LeasedUrl, OwnedHost, ReturnedHost
-from manners.crawler.opening import recorded_delay
+from manners.crawler.opening import recorded_delays
 from manners.crawler.scheduler import LEAD, Scheduler
 from manners.errors import HostDeferred
 
@@ -159,7 +159,7 @@ class Holdings:
             return {host.name: max_delay for host in hosts}
 
         def read() -> dict[str, float]:
-            return {host.name: recorded_delay(evidence, host.name, max_delay) for host in hosts}
+            return recorded_delays(evidence, [host.name for host in hosts], max_delay)
 
         return await asyncio.to_thread(evidence.when_back, read)
 

@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from importlib.metadata import version
@@ -21,7 +21,8 @@ from manners.crawler.frontier.values import Change, LeasedUrl
 from manners.crawler.frontier.ways import Limits
 from manners.crawler.judge import Judge
 from manners.crawler.page import CrawledPage
-from manners.evidence.store import EvidenceStore, Filter
+from manners.evidence.queries import latest_contents
+from manners.evidence.store import EvidenceStore
 from manners.politeness.budget import Budget
 from manners.settings import Settings
 from manners.store.database import Store
@@ -160,6 +161,9 @@ def open_frontier(
         state.number = begin(store, plan, settings)
     state.is_list = crawls.is_list(store, state.number)
     max_depth = None if state.is_list else settings.max_depth
+    # This reads all URLs of the crawl: before the lease begins, which it may outlast.
+    # A list has any number of starts, and leads nowhere.
+    starts = [] if plan.is_new or state.is_list else crawls.starts(store, state.number)
     fleet = _join(
         store,
         plan,
@@ -187,14 +191,13 @@ def open_frontier(
     state.budget = settings.budget_after(counted["page", "attempts"], frontier.seconds() / 60)
     if not plan.is_new:
         state.is_cut = frontier.is_cut
-        if not state.is_list:  # a list has any number of starts, and leads nowhere
-            for url, is_given in frontier.starts():
-                judge.join(host(url))
-                if is_given:
-                    named.add(origin(url))
+        for url, is_given in starts:
+            judge.join(host(url))
+            if is_given:
+                named.add(origin(url))
         state.count(counted)
-        if not (counted or state.is_list):  # it was killed before it had written its first URLs
-            plan.starts.extend(url for url, _ in frontier.starts())
+        if not counted:  # it was killed before it had written its first URLs
+            plan.starts.extend(url for url, _ in starts)
     state.login_origins = None if state.is_list else named
     return Opened(frontier, judge, fleet)
 
@@ -259,13 +262,18 @@ def temporary_place(stack: ExitStack) -> str:
     return str(Path(folder, "crawl.db"))
 
 
-def recorded_delay(evidence: EvidenceStore, name: str, max_delay: float) -> float:
-    """The delay of a host that was asked, and of which no page was finished.
+def recorded_delays(
+    evidence: EvidenceStore, names: Iterable[str], max_delay: float
+) -> dict[str, float]:
+    """The delays of hosts that were asked, and of which no page was finished.
 
-    Its last record may have one.
+    The last record of each may have one.
     """
-    for record in evidence.records(Filter(host=name), last=1):
-        asked = record.content.get("crawlDelay")
-        if isinstance(asked, int | float):
-            return max(float(asked), max_delay)
-    return max_delay
+    with evidence.reading() as connection:
+        records = latest_contents(connection, names)
+    delays = {}
+    for name, content in records.items():
+        asked = content.get("crawlDelay")
+        known = float(asked) if isinstance(asked, int | float) else 0.0
+        delays[name] = max(known, max_delay)
+    return delays

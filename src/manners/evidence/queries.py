@@ -1,6 +1,6 @@
 """Queries of evidence, for a connection that is open."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Result, Select, func, select
@@ -190,3 +190,17 @@ def snapshot_body(connection: Connection, sha256: str) -> bytes | None:
 def body_bytes(body: Any) -> bytes:
     """The bytes of a stored body; SQLite returns text if text was put there."""
     return to_bytes(body) if isinstance(body, str) else bytes(body)
+
+
+def latest_contents(connection: Connection, hosts: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """What the latest record of each host says; of one without records, nothing.
+
+    By the index of hosts and times: a store may have thousands of strands.
+    """
+    found = {}
+    for name in hosts:
+        query = select(evidence.c.content, evidence.c.metadata).where(evidence.c.host == name)
+        query = query.order_by(evidence.c.at.desc(), evidence.c.id.desc()).limit(1)
+        row = connection.execute(query).first()
+        found[name] = {} if row is None else parse(row.content, row.metadata)[0]
+    return found

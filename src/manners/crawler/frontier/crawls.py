@@ -80,6 +80,12 @@ def reopen(
     queries.wake_all(now)
 
 
+def starts(store: Store, number: int) -> list[tuple[str, bool]]:
+    """The URLs that a crawl started with, and where those redirect to: False for these."""
+    with store.reading() as connection:
+        return list(Queries(connection, number).starts())
+
+
 def latest_list(store: Store, name: str) -> int:
     """The number of the last list of this name; 0 where there is none."""
     if store.version < FIRST_VERSION:

@@ -189,11 +189,6 @@ class Frontier:
         """How long the crawl has been running, in all."""
         return float(self._read(Queries.seconds))
 
-    def starts(self) -> list[tuple[str, bool]]:
-        """The URLs that the crawl started with, and where those redirect to: False for these."""
-        found: list[tuple[str, bool]] = self._read(lambda queries: list(queries.starts()))
-        return found
-
     # In the writer's thread.
 
     def now(self) -> float:
