@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo quick test check style types package long soak asan fuzz bench changelog site docs pictures browser cluster clean FORCE
+.PHONY: demo quick test check style types package long soak asan fuzz bench changelog site docs pictures tester browser cluster clean FORCE
 
 demo: $(VENV)/installed
 	@$(BIN)/manners demo
@@ -98,7 +98,16 @@ docs: $(VENV)/checked
 pictures: $(VENV)/tested browser
 	$(BIN)/python -m tests.pictures
 
-# Chromium, for tests of the report and for its picture; they are skipped where there is none.
+# The tester as one HTML file, in build/; the documentation shows it if it is there. It has a Python
+# for browsers in it, which npm downloads.
+SINGLE := $(BIN)/python -c 'import sys, manners.web.single as single; print(getattr(single, sys.argv[1]))'
+tester: $(VENV)/installed
+	@command -v npm >/dev/null || { echo "Install npm with the packages of your system."; exit 1; }
+	@mkdir -p build
+	@test -e build/$$($(SINGLE) PYODIDE) || $$($(SINGLE) NPM_PACK) --silent --pack-destination build
+	$(BIN)/manners tester --pyodide build/$$($(SINGLE) PYODIDE) --output build/tester.html --force
+
+# Chromium, for tests and pictures of pages; the tests are skipped where there is none.
 browser:
 	@command -v chromium >/dev/null || { command -v apt-get >/dev/null \
 	    && apt-get update --quiet && apt-get install --quiet --yes chromium; } \

@@ -11,9 +11,11 @@ import ast
 import html
 import inspect
 import re
+import shutil
 from collections.abc import Iterator
 from importlib import import_module
 from itertools import groupby
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import typer
@@ -281,7 +283,33 @@ def fenced(docstring: str) -> str:
     return re.sub(r"^>>> .*(?:\n.+)*", "```pycon\n\\g<0>\n```", docstring, flags=re.MULTILINE)
 
 
-GENERATED = {"<!-- dialects -->": dialects_page, "<!-- options -->": options_page}
+TESTER = Path(__file__).parents[1] / "build" / "tester.html"
+"""The tester as one file, if `make tester` has made it."""
+
+
+def tester_part() -> str:
+    """The tester itself, where it was made."""
+    if not TESTER.exists():
+        return ""
+    return (
+        '<p><a href="../tester.html">Open it alone</a>, or use it here;'
+        " it takes some seconds to start.</p>\n"
+        '<iframe src="../tester.html" title="Tester for robots.txt" loading="lazy"'
+        ' class="tester"></iframe>'
+    )
+
+
+def on_post_build(config: Any, **_: Any) -> None:
+    """Put the tester beside the pages."""
+    if TESTER.exists():
+        shutil.copy(TESTER, config["site_dir"])
+
+
+GENERATED = {
+    "<!-- dialects -->": dialects_page,
+    "<!-- options -->": options_page,
+    "<!-- tester -->": tester_part,
+}
 """What stands on a page for a generated part, and what makes that part."""
 
 try:

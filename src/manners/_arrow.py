@@ -5,10 +5,12 @@ Data comes in through the Arrow PyCapsule interface, from any object with `__arr
 kernel, pyarrow reads it.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from manners._compiled import kernel
+from manners._text import to_text
 from manners.errors import MissingExtra
 
 
@@ -102,6 +104,18 @@ def plain_rows(data: Any, *names: str) -> Iterator[tuple[bytes | None, ...]]:
             raise TypeError(f"a table with one column {name!r} is needed; it has: {existing}")
     columns = dict(zip(titles, read.flatten(), strict=True))
     return zip(*(_texts(columns[name], name) for name in names or titles), strict=True)
+
+
+_URL_OR_PATH = re.compile(rb"/|https?://[^/?#]", re.IGNORECASE).match
+"""What can be answered: a path, or an http or https URL with a host. The kernel has the same."""
+
+
+def plain_codes(urls: ArrowData, answer: Callable[[str], int]) -> bytes:
+    """The codes of `Answers` for a column: by a function for what can be answered, 2 otherwise."""
+    return bytes(
+        answer(to_text(url)) if url is not None and _URL_OR_PATH(url) else 2
+        for (url,) in plain_rows(urls)
+    )
 
 
 def _texts(column: Any, name: str) -> list[bytes | None]:

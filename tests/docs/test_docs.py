@@ -5,6 +5,7 @@ import inspect
 import io
 import re
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -47,6 +48,8 @@ _FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _TITLE = re.compile(r'title="([^"]+)"')
 DATABASE = "postgresql://crawler@db.internal/crawls"
 """Where pages have the database of a crawl that several processes work on."""
+OTHER_PROGRAMS = ("curl ", "node ")
+"""What is run where it is installed."""
 _PORT = re.compile(r"(?<!\d)180\d\d(?!\d)")
 """The ports of the servers that pages start."""
 
@@ -133,12 +136,19 @@ class Reader:
         if command == "echo $?":
             printed = f"{self.code}\n"
         elif command.startswith("python -m http.server "):
-            self.serve(shlex.split(command))
+            words = shlex.split(command)
+            self.serve(words[1:], int(words[3]))
+            return
+        elif command.startswith("manners serve "):
+            words = shlex.split(command)
+            self.serve(["-m", *words], int(words[words.index("--port") + 1]))
             return
         elif command.startswith("manners "):
             printed = self.run_manners(shlex.split(command)[1:])
         elif command.startswith(("python ", "pytest")):
             printed = self.run_python(shlex.split(command))
+        elif command.startswith(OTHER_PROGRAMS) and shutil.which(command.split(maxsplit=1)[0]):
+            printed = self.run(shlex.split(command)).rstrip("\n") + "\n"
         else:  # an installation, for example
             return
         same = alike(expected, printed)
@@ -148,22 +158,24 @@ class Reader:
         place = f"{self.page.name}, block on line {block.line}: $ {command}"
         assert same, f"{place}\n--- expected\n{expected}--- printed\n{printed}"
 
-    def serve(self, words: list[str]) -> None:
+    def serve(self, words: list[str], port: int) -> None:
         """Leave a server running in another terminal, once it answers."""
         server = subprocess.Popen(
-            [sys.executable, *words[1:]], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            [sys.executable, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         self.servers.append(server)
         while server.poll() is None:
-            with suppress(OSError), socket.create_connection(("127.0.0.1", int(words[3]))):
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
                 return
             time.sleep(0.05)
         raise AssertionError(f"it ended with {server.returncode}: {words}")
 
     def run_python(self, words: list[str]) -> str:
-        arguments = words[1:] if words[0] == "python" else ["-m", *words]
+        return self.run([sys.executable, *(words[1:] if words[0] == "python" else ["-m", *words])])
+
+    def run(self, words: list[str]) -> str:
         ran = subprocess.run(
-            [sys.executable, *arguments],
+            words,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -262,7 +274,7 @@ def test_no_block_hides_code_from_the_tests(page: Path) -> None:
         if block.language in {"text", "sh"} and not block.title:
             code = re.search(r"^(\$ )?manners |^import |\bmanners\.\w+\(", block.text, re.MULTILINE)
             assert not code, f"line {block.line}: {code}"
-        known = {"python", "console", "robots", "toml", "yaml", "html", "text", "sh", "diff"}
+        known = {"python", "console", "robots", "toml", "yaml", "html", "text", "sh", "diff", "js"}
         assert block.language in known, f"line {block.line}: {block.language}"
 
 

@@ -154,14 +154,15 @@ def replace_file(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def new_file(path: Path, force: bool, store: str) -> Iterator[BinaryIO]:
+def new_file(path: Path, force: bool, store: str = "") -> Iterator[BinaryIO]:
     """A file to write to, as `replace_file`; an existing file is replaced with `force` only.
 
     Never replaced are devices and other things that are not files, and the `store`. Nor are the
     names of its log files used, even if they do not exist: the database would read them as logs.
     """
     try:
-        parts = [Path(store + end) for end in ("", "-wal", "-shm", "-journal")]
+        ends = ("", "-wal", "-shm", "-journal") if store else ()
+        parts = [Path(store + end) for end in ends]
         if os.path.realpath(path) in map(os.path.realpath, parts):
             raise Unusable(f"{str(path)!r} is the store")
         if path.exists():

@@ -5,10 +5,10 @@ Data comes in through the Arrow PyCapsule interface, from any object with `__arr
 kernel, pyarrow reads it.
 """
 
-import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 
-from manners._arrow import Answers, ArrowData, plain_rows
+from manners._arrow import Answers, ArrowData, plain_codes, plain_rows
 from manners._compiled import kernel
 from manners._text import to_text
 from manners.errors import InvalidURL
@@ -36,7 +36,7 @@ def allowed(urls: ArrowData, policy: Policy | Mapping[str, Policy]) -> Answers:
         policy = _by_origin(policy)
     if kernel is not None:
         return Answers(kernel.arrow_allowed(urls, policy))
-    return Answers(bytes(_code(url, policy) for (url,) in plain_rows(urls)))
+    return Answers(plain_codes(urls, partial(_code, policy)))
 
 
 def policies(files: ArrowData, agent: str, dialect: str | Dialect = "rfc9309") -> dict[str, Policy]:
@@ -76,18 +76,12 @@ def _rows(files: ArrowData) -> Iterable[tuple[bytes | None, ...]]:
 
 # Without the kernel.
 
-_URL_OR_PATH = re.compile(rb"/|https?://[^/?#]", re.IGNORECASE).match
-"""What can be answered: a path, or an http or https URL with a host. The kernel has the same."""
 
-
-def _code(url: bytes | None, policy: Policy | Mapping[str, Policy]) -> int:
-    if url is None or not _URL_OR_PATH(url):
-        return 2
-    text = to_text(url)
+def _code(policy: Policy | Mapping[str, Policy], url: str) -> int:
     if isinstance(policy, Policy):
-        return policy.allowed(text)
+        return policy.allowed(url)
     try:
-        own = policy.get(origin(text))
+        own = policy.get(origin(url))
     except InvalidURL:
         return 2
-    return 2 if own is None else own.allowed(text)
+    return 2 if own is None else own.allowed(url)

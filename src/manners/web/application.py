@@ -70,8 +70,10 @@ def _handler(resource: Resource) -> Handler:
         if resource.answer_bytes is None or kind != resource.content_type:
             kinds = " or ".join(filter(None, (_JSON, resource.content_type)))
             raise ServiceProblem(415, f"The content type is {kind!r}.", f"Send {kinds}.")
-        body = await call.body(call.service.serving.limits.bulk_body)
-        answer, kind = await resource.answer_bytes(call, body, request.query_string)
+        traffic = call.service.traffic
+        async with traffic.table(call.client):
+            body = await call.body(traffic.limits.bulk_body)
+            answer, kind = await resource.answer_bytes(call, body, request.query_string)
         return web.Response(body=answer, content_type=kind)
 
     return answer_query if resource.method == "GET" else answer_body

@@ -34,6 +34,8 @@ class ServiceLimits:
     """Slots at a time."""
     computations: int = 2
     """Long computations at a time, all clients together; more wait."""
+    bulk: int = 4
+    """Tables of URLs at a time, all clients together: more wait. Of each client, one."""
     body: int = 4 * 1024 * 1024
     """Bytes of a request."""
     bulk_body: int = 128 * 1024 * 1024
@@ -51,13 +53,16 @@ class ServiceLimits:
 class _ClientUse:
     """What one client uses now, and what it may ask for next."""
 
-    __slots__ = ("allowance", "at", "leases", "requests", "retrieval_allowance", "streams")
+    __slots__ = (
+        *("allowance", "at", "leases", "requests", "retrieval_allowance", "streams", "tables"),
+    )
 
     def __init__(self, limits: ServiceLimits, now: float) -> None:
         self.at = now
         self.allowance = (limits.rate or 0.0) * limits.burst
         self.retrieval_allowance = limits.retrievals * limits.burst
         self.requests = self.streams = self.leases = 0
+        self.tables = False
 
     @property
     def is_idle(self) -> bool:
@@ -75,6 +80,7 @@ class Traffic:
         """Under way now, all clients together."""
         self.computing = asyncio.Semaphore(limits.computations)
         """Taken for a long computation."""
+        self._tables = asyncio.Semaphore(limits.bulk)
 
     def begin(self, client: str) -> None:
         """Count a request that begins, or refuse it."""
@@ -100,6 +106,19 @@ class Traffic:
         if use.retrieval_allowance < sites:
             raise _too_many((sites - use.retrieval_allowance) / rate)
         use.retrieval_allowance -= sites
+
+    @asynccontextmanager
+    async def table(self, client: str) -> AsyncIterator[None]:
+        """Take room for a table of URLs, or refuse a second one of a client."""
+        use = self._use(client)
+        if use.tables:
+            raise _too_many(1.0)
+        use.tables = True
+        try:
+            async with self._tables:
+                yield
+        finally:
+            use.tables = False
 
     @asynccontextmanager
     async def stream(self, client: str) -> AsyncIterator[None]:

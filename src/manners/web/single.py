@@ -22,7 +22,9 @@ from manners.errors import MannersError
 from manners.report.html.page import ICON
 
 PYODIDE = "pyodide-314.0.7.tgz"
-"""The npm package that the page is made with; `npm pack pyodide@314.0.7` brings it."""
+"""The npm package that the page is made with."""
+NPM_PACK = "npm pack pyodide@314.0.7"
+"""What downloads it."""
 PYODIDE_INTEGRITY = "sha512-" + (
     "0YvXxEhfEdpLfb/XkM2BFAeMROq0iMUX2bzzH9pOttyMcWkwq+HbE5uyuGD82LN7y2q+SNvi/6V5JEsOlD2R1A=="
 )
@@ -64,7 +66,7 @@ class WrongPackage(MannersError, ValueError):
 def single_page(package: bytes) -> str:
     """The page; `package` is the npm package of Pyodide, as it is packed."""
     if _integrity("sha512", package) != PYODIDE_INTEGRITY:
-        raise WrongPackage(f"this is not {PYODIDE}: it has another hash")
+        raise WrongPackage(f"this is not {PYODIDE}, by its hash; {NPM_PACK!r} downloads it")
     style = _style()
     script, worker = _bundle(), _asset("tester/worker.js")
     policy = (

@@ -2,17 +2,21 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Annotated, Any, Literal
+from urllib.parse import parse_qsl
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from manners.cache.site import Site
 from manners.errors import InvalidURL
+from manners.exclusions import Overrides
 from manners.robots.policy import Policy, parse
 from manners.robots.verdict import Verdict
 from manners.urls import origin, with_scheme
 from manners.web.api import Parameters, Resource
+from manners.web.columns import CONTENT_TYPE, answers, read_column, write_columns
 from manners.web.problems import ServiceProblem
 from manners.web.service import Call
 
@@ -82,6 +86,13 @@ class CheckRequest(Parameters, frozen=True, kw_only=True):
     """`allowed` leaves out the reasons: for many URLs."""
 
 
+class ColumnQuery(Parameters, frozen=True, kw_only=True):
+    """What stands beside a column of URLs: its robots.txt is in the metadata of its schema."""
+
+    agent: Annotated[list[Agent], Meta(max_length=_MAX_AGENTS)] | None = None
+    dialect: DialectName | UnsetType = UNSET
+
+
 class CheckReply(msgspec.Struct, frozen=True, kw_only=True):
     """The answers, in the order of the URLs."""
 
@@ -119,15 +130,44 @@ async def check_many(call: Call, request: CheckRequest) -> CheckReply:
     body = request.robots if request.robots_base64 is UNSET else request.robots_base64
     if body is not UNSET:
         dialect = service.settings.dialect if request.dialect is UNSET else request.dialect
-        robots = parse(body, dialect)
-        policies = [robots.policy(robots.dialect.own_name(name)) for name in agents]
-        return await service.compute(_by_file, urls, agents, policies, request.detail)
+        policies = _policies(body, dialect, agents)
+        return await service.compute(_by_file, urls, policies, request.detail)
     if request.dialect is not UNSET:
-        raise ServiceProblem(
-            422, "'dialect' goes with 'robots'.", "Sites are read as the service was started with."
-        )
-    sites = await _sites(call, urls)
-    return await service.compute(_live, urls, agents, sites, request.detail, service)
+        raise _no_dialect()
+    sites, overrides = await _sites(call, urls), service.settings.overrides
+    if request.detail == "verdict":
+        return await service.compute(_live, urls, agents, sites, overrides)
+    allowed = await service.compute(_allowed_live, urls, agents, sites, overrides)
+    return CheckReply(agents=agents, allowed=allowed)
+
+
+async def check_column(call: Call, body: bytes, query: str) -> tuple[bytes, str]:
+    """The same for a column of URLs, as a stream of Arrow IPC."""
+    service, wanted = call.service, _column_query(query)
+    agents = list(dict.fromkeys(wanted.agent or [service.asked_agent]))
+    urls, robots = await service.compute(read_column, body)
+    if robots is not None:
+        dialect = service.settings.dialect if wanted.dialect is UNSET else wanted.dialect
+        policies = _policies(robots, dialect, agents)
+        return await service.compute(_column_by_file, urls, policies), CONTENT_TYPE
+    if wanted.dialect is not UNSET:
+        raise _no_dialect()
+    given = [with_scheme(url or "") for url in urls.to_pylist()]
+    sites = await _sites(call, given)
+    overrides = service.settings.overrides
+    allowed = await service.compute(_allowed_live, given, agents, sites, overrides)
+    return write_columns(allowed), CONTENT_TYPE
+
+
+def _policies(body: str | bytes, dialect: str, agents: Sequence[str]) -> dict[str, Policy]:
+    robots = parse(body, dialect)
+    return {name: robots.policy(robots.dialect.own_name(name)) for name in agents}
+
+
+def _no_dialect() -> ServiceProblem:
+    return ServiceProblem(
+        422, "'dialect' goes with 'robots'.", "Sites are read as the service was started with."
+    )
 
 
 async def _sites(call: Call, urls: Iterable[str]) -> dict[str, Site]:
@@ -150,22 +190,20 @@ async def _sites(call: Call, urls: Iterable[str]) -> dict[str, Site]:
     return dict(zip(origins, sites, strict=True))
 
 
-def _by_file(
-    urls: Sequence[str], agents: list[str], policies: Sequence[Policy], detail: str
-) -> CheckReply:
+def _by_file(urls: Sequence[str], policies: Mapping[str, Policy], detail: str) -> CheckReply:
+    agents = list(policies)
     if detail == "allowed":
         answers: dict[str, list[bool | None]] = {}
-        for agent, policy in zip(agents, policies, strict=True):
+        for agent, policy in policies.items():
             answers[agent] = [*policy.allowed_many(urls)]
         return CheckReply(agents=agents, allowed=answers)
-    verdicts = [[verdict_reply(policy.check(url)) for policy in policies] for url in urls]
+    verdicts = [[verdict_reply(policy.check(url)) for policy in policies.values()] for url in urls]
     return CheckReply(agents=agents, verdicts=verdicts)
 
 
 def _live(
-    urls: Sequence[str], agents: list[str], sites: Mapping[str, Site], detail: str, service: Any
+    urls: Sequence[str], agents: list[str], sites: Mapping[str, Site], overrides: Overrides
 ) -> CheckReply:
-    overrides = service.settings.overrides
     rows: list[list[VerdictReply]] = []
     for url in urls:
         try:
@@ -177,10 +215,40 @@ def _live(
                 rows.append([verdict_reply(site.check(url, agent)) for agent in agents])
         except InvalidURL as error:
             rows.append([_invalid(error)] * len(agents))
-    if detail == "verdict":
-        return CheckReply(agents=agents, verdicts=rows)
-    allowed = {agent: [row[place].allowed for row in rows] for place, agent in enumerate(agents)}
-    return CheckReply(agents=agents, allowed=allowed)
+    return CheckReply(agents=agents, verdicts=rows)
+
+
+def _allowed_live(
+    urls: Sequence[str], agents: list[str], sites: Mapping[str, Site], overrides: Overrides
+) -> dict[str, list[bool | None]]:
+    """The same without reasons: millions of them would not fit into memory."""
+    allowed: dict[str, list[bool | None]] = {agent: [] for agent in agents}
+    for url in urls:
+        override, site = None, None
+        with suppress(InvalidURL):
+            override = overrides.check(url)
+            site = sites[origin(url)] if override is None else None
+        for agent, found in allowed.items():
+            if override is not None:
+                found.append(override.allowed)
+            else:
+                found.append(None if site is None else site.allowed(url, agent))
+    return allowed
+
+
+def _column_by_file(urls: Any, policies: Mapping[str, Policy]) -> bytes:
+    return write_columns({name: answers(urls, policy) for name, policy in policies.items()})
+
+
+def _column_query(query: str) -> ColumnQuery:
+    """The parameters beside a column."""
+    values: dict[str, Any] = {}
+    for name, value in parse_qsl(query, keep_blank_values=True, max_num_fields=_MAX_AGENTS + 1):
+        if name == "agent":
+            values.setdefault("agent", []).append(value)
+        else:
+            values[name] = value
+    return msgspec.convert(values, ColumnQuery)
 
 
 def verdict_reply(verdict: Verdict) -> VerdictReply:
@@ -194,7 +262,20 @@ def _invalid(error: InvalidURL) -> VerdictReply:
     return VerdictReply(allowed=None, reason="invalid-url", url=error.url, problem=error.problem)
 
 
+_DESCRIPTION = """\
+Many URLs, live or by a robots.txt that is in the request.
+
+A stream of Arrow IPC is the same for millions of URLs: a column `url` of strings, the robots.txt,
+if it is to decide, as `robots` in the metadata of the schema, agents as `agent=` in the query, once
+for each, and perhaps `dialect=`. The reply has a column of booleans for each agent, null where a
+URL cannot be requested.
+"""
 RESOURCES = (
     Resource("GET", "check", "May an agent fetch a URL?", CheckQuery, VerdictReply, check_one),
-    Resource("POST", "check", "May agents fetch URLs?", CheckRequest, CheckReply, check_many),
+    Resource(
+        *("POST", "check", "May agents fetch URLs?", CheckRequest, CheckReply, check_many),
+        description=_DESCRIPTION,
+        answer_bytes=check_column,
+        content_type=CONTENT_TYPE,
+    ),
 )

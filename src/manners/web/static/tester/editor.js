@@ -9,6 +9,7 @@ import { make, shown } from "./elements.js";
 const HEIGHT = 21; // pixels of a line, as in tester.css
 const AROUND = 6; // lines above and below those in sight
 const COLOURED = 3_000; // characters of a line that is coloured; longer ones are plain
+const UNDOABLE = 3_000; // characters of a change that people can undo; browsers take minutes for large ones
 const LINE = /^(\s*)([^:#]*?)(\s*:\s*)([^#]*)(#.*)?$/s;
 const KINDS = { "user-agent": "agent", allow: "allow", disallow: "disallow" };
 const ORDER = ["error", "warning", "info"];
@@ -89,23 +90,30 @@ export class Editor {
     this.root.scrollIntoView({ block: "nearest" });
   }
 
-  // Replaces parts of the text, the last first; a browser that can lets people undo it.
+  // Replaces parts of the text, the last first; people can undo it, unless it is large.
   apply(edits) {
     const ordered = [...edits].sort((one, two) => two[0] - one[0] || two[1] - one[1]);
+    const size = ordered.reduce((sum, [start, end, text]) => sum + text.length + end - start, 0);
     const top = this.text.scrollTop;
     this.text.focus({ preventScroll: true });
     for (const [start, end, text] of ordered) {
       this.text.setSelectionRange(start, end);
-      const done = document.execCommand?.(text ? "insertText" : "delete", false, text);
+      const done = size <= UNDOABLE && document.execCommand?.(text ? "insertText" : "delete", false, text);
       if (!done) this.text.setRangeText(text, start, end, "end");
     }
     this.text.scrollTop = top;
     this.#edited();
   }
 
-  // Replaces the whole text, as if somebody had typed it.
+  // Replaces the text by another one: what differs, as if somebody had typed it.
   replace(text) {
-    this.apply([[0, this.text.value.length, text]]);
+    const before = this.text.value;
+    const least = Math.min(before.length, text.length);
+    let start = 0;
+    while (start < least && before[start] === text[start]) start += 1;
+    let same = 0;
+    while (same < least - start && before.at(-1 - same) === text.at(-1 - same)) same += 1;
+    this.apply([[start, before.length - same, text.slice(start, text.length - same)]]);
   }
 
   #edited() {

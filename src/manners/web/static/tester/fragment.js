@@ -51,7 +51,7 @@ export async function readState(fragment) {
     let bytes = fromBase64(found[2]);
     if (found[1] === "z") bytes = await through(bytes, new DecompressionStream("deflate-raw"), MOST);
     const state = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-    return state !== null && typeof state === "object" ? state : null;
+    return state !== null && typeof state === "object" && !Array.isArray(state) ? state : null;
   } catch (error) {
     const known = error.message.startsWith("The link");
     throw known ? error : new Error("This link is damaged: a part of it may be missing.");
