@@ -183,6 +183,28 @@ def test_a_large_file_is_in_its_link_too(browser: "Browser", address: str, shown
         wait_for(cell(other, "/4999", "MyBot"), "line 5001")
 
 
+@pytest.mark.parametrize(("path", "label"), [("/", "robots.txt"), ("/diff", "robots.txt after")])
+def test_what_is_typed_before_the_page_has_started_stays(
+    browser: "Browser", address: str, path: str, label: str
+) -> None:
+    """The example does not replace it."""
+    with tab(browser, address, "/healthz") as seen:
+        held: list[Any] = []
+
+        def hold(route: Any) -> None:
+            held.append(route)
+
+        seen.page.route("**/tester/choices", hold)
+        seen.open(path)
+        field = seen.page.get_by_role("textbox", name=label, exact=True)
+        field.fill("User-agent: *\nDisallow: /typed\n")
+        while not held:
+            seen.page.wait_for_timeout(20)
+        held[0].continue_()
+        seen.page.locator("main :is(.verdict, .sentences li)").first.wait_for()
+        assert "/typed" in field.input_value()
+
+
 def test_a_damaged_link_says_so_and_the_page_works(browser: "Browser", address: str) -> None:
     with tab(browser, address) as seen:
         for fragment in ("#t=%%%", "#t=AAAA", "#z=AAAA", "#t=bnVsbA", "#t=WzFd", "#x"):
@@ -414,6 +436,7 @@ AFTER = "User-agent: *\nDisallow: /a/b\nDisallow: /c\n"
 
 
 def compare(seen: Tab, before: str, after: str) -> None:
+    seen.page.wait_for_selector(".sentences li")
     seen.page.get_by_label("robots.txt before").fill(before)
     seen.page.get_by_label("robots.txt after").fill(after)
 

@@ -1,7 +1,7 @@
 """The outcome of retrieving a robots.txt: one value, with every request that was made."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
@@ -126,7 +126,7 @@ class Outcome:
         >>> Outcome(Availability.UNAVAILABLE, "404").to_dict()["availability"]
         'unavailable'
         """
-        values = asdict(self)
+        values: dict[str, Any] = {name: getattr(self, name) for name in _FIELDS}
         values["availability"] = self.availability.value
         values["hops"] = [hop._asdict() for hop in self.hops]
         values["headers"] = dict(self.headers)
@@ -145,3 +145,6 @@ class Outcome:
         read["hops"] = tuple(RobotsHop(**hop) for hop in read["hops"])
         read["headers"] = tuple(read["headers"].items())
         return cls(**read)
+
+
+_FIELDS = tuple(field.name for field in fields(Outcome))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -104,6 +105,7 @@ def _of_query(query: str, resource: Resource) -> Any:
     return msgspec.convert(values, resource.request, strict=False)
 
 
+@cache
 def _lists(kind: type[msgspec.Struct]) -> frozenset[str]:
     """The members that are lists."""
     fields = msgspec.inspect.type_info(kind)

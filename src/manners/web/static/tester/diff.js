@@ -67,6 +67,7 @@ class Comparison {
   }
 
   changed() {
+    if (!this.parts.dialect.value) return; // typed before the page has started, which asks then
     this.trouble("");
     const { before, robots, dialect } = this.state;
     this.impact.put({ before, robots, dialect }, PAUSE);
@@ -80,12 +81,20 @@ class Comparison {
   async #readAddress() {
     try {
       const state = await readState(location.hash);
-      if (state?.page === "diff" || !this.started) this.state = state?.page === "diff" ? state : EXAMPLE;
+      if (state?.page === "diff") this.state = state;
+      else this.#begin();
     } catch (error) {
-      if (!this.started) this.state = EXAMPLE;
+      this.#begin();
       this.trouble(error.message);
     }
     this.started = true;
+  }
+
+  // The example, unless somebody was quicker than the page.
+  #begin() {
+    if (this.started) return;
+    const isTyped = this.before.value || this.after.value;
+    this.state = isTyped ? { ...this.state, dialect: "rfc9309" } : EXAMPLE;
   }
 
   #show(answer) {

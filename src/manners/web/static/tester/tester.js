@@ -95,6 +95,7 @@ class Tester {
 
   // Somebody has typed: verdicts now, the rest after a pause.
   changed() {
+    if (!this.parts.dialect.value) return; // typed before the page has started, which asks then
     const values = this.#values();
     this.trouble("");
     this.parts.facts.textContent = `${count(this.editor.lineCount, "line")}, ${count(new TextEncoder().encode(values.robots).length, "byte")}`;
@@ -211,12 +212,20 @@ class Tester {
     try {
       const state = await readState(location.hash);
       const isOurs = state !== null && state.page !== "diff";
-      if (isOurs || !this.rows) this.state = isOurs ? state : EXAMPLE;
-      if (!isOurs) this.table.at = EXAMPLE.at;
+      if (isOurs) this.state = state;
+      else this.#begin();
     } catch (error) {
-      if (!this.rows) this.state = EXAMPLE;
+      this.#begin();
       this.trouble(error.message);
     }
+    this.started = true;
+  }
+
+  // The example, unless somebody was quicker than the page: then agents and URLs of the example.
+  #begin() {
+    if (this.started) return;
+    this.table.at = EXAMPLE.at;
+    this.state = this.editor.value ? { ...EXAMPLE, robots: this.editor.value } : EXAMPLE;
   }
 
   // Asks the server for the file of a site, and tells how that went.
