@@ -285,8 +285,8 @@ def test_a_verdict_without_a_rule_as_text(verdict: Verdict, start: str) -> None:
     assert "line" not in str(verdict)
 
 
-def test_there_are_eleven_reasons() -> None:
-    """The reasons are those of the design, spelt as there."""
+def test_there_are_twelve_reasons() -> None:
+    """The reasons are those of the design, spelt as there, and the purpose."""
     assert {reason.value for reason in Reason} == {
         "rule-matched",
         "no-rule-matched",
@@ -299,6 +299,7 @@ def test_there_are_eleven_reasons() -> None:
         "unreachable",
         "stale-copy",
         "not-respected",
+        "usage",
     }
 
 

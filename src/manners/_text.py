@@ -49,6 +49,15 @@ def to_text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
+def without_surrogates(text: str) -> str:
+    r"""Text that UTF-8 and JSON can hold: bytes that are not UTF-8 are replaced.
+
+    >>> without_surrogates("caf\udce9")
+    'caf\ufffd'
+    """
+    return text if text.isascii() else to_bytes(text).decode("utf-8", "replace")
+
+
 def cut(text: str, most: int) -> str:
     """The text, or its beginning with `…` where it is longer than `most`.
 

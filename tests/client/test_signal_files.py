@@ -454,8 +454,8 @@ def test_memory_is_limited() -> None:
     async def work(client: AsyncClient, server: Site) -> None:
         for last in range(1, 7):
             await client.usage(await client.get(server.url(f"127.0.5.{last}")))
-        assert client._signal_files is not None
-        assert len(client._signal_files._files) == 3
+        assert client._usages._files is not None
+        assert len(client._usages._files._files) == 3
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(signal_files, "MAX_FILES", 3)

@@ -13,6 +13,7 @@ FACES: tuple[tuple[type, type], ...] = (
     (manners.RobotsCache, manners.AsyncRobotsCache),
 )
 SEAMS = {
+    "decide_usage",
     "fence",
     "fetch_file",
     "fresh",
@@ -22,6 +23,7 @@ SEAMS = {
     "leave_within",
     "log_use",
     "penalise",
+    "read",
     "refresh",
     "wrap",
 }

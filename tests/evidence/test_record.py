@@ -299,9 +299,12 @@ def test_what_is_not_included_is_told() -> None:
     assert is_canonical(made)
 
 
-def test_there_are_three_types() -> None:
-    """The two of seed 002, and exclusions."""
-    assert TYPES == ("robots_allowed", "blocked_by_robots", "blocked_by_exclusion")
+def test_there_are_five_types() -> None:
+    """The two of seed 002, exclusions, and two for a purpose."""
+    assert (
+        *("robots_allowed", "blocked_by_robots", "blocked_by_exclusion"),
+        *("usage_allowed", "blocked_by_usage"),
+    ) == TYPES
 
 
 # Queries.

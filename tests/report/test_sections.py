@@ -33,8 +33,12 @@ def test_every_file_is_a_section_with_a_place_of_its_own() -> None:
 
 
 def test_the_page_has_every_section_in_its_order(tree: LexborHTMLParser) -> None:
-    """Under the title and the anchor that the links at the top name; but for changes, if none."""
-    members = [section for section in sections.ordered() if section.name != "changes"]
+    """Under the title and the anchor that the links at the top name.
+
+    But for changes, if there are none, and usage, if the crawl had no purpose.
+    """
+    absent = ("changes", "usage")
+    members = [section for section in sections.ordered() if section.name not in absent]
     expected = [(section.name, section.title) for section in members]
     anchors = [node.attributes["id"] for node in tree.css("main > section")]
     titles = [node.text() for node in tree.css("main > section > h2")]

@@ -15,11 +15,10 @@ import pyarrow.compute as pc
 
 from manners._text import to_text
 from manners.bulk.decisions import ALLOWED, USAGES, Decisions
-from manners.robots.agents import product_token
 from manners.robots.policy import Policy
-from manners.signals import POLICY_TOKENS, Purpose, usage
-from manners.signals.readers.content_usage import usage_rule
-from manners.signals.robots_lines import RULE_KEYS, AgentLines
+from manners.signals import Purpose, usage
+from manners.signals.robots_lines import RULE_KEYS
+from manners.signals.site_signals import SiteSignals, governing_tokens
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,7 +42,7 @@ class SiteUsages:
         policy: Callable[[int], Policy],
     ) -> None:
         self._agent = agent
-        tokens = _tokens(agent)
+        tokens = governing_tokens(agent)
         self._sites: dict[int, _SpeakingSite] = {}
         for number in _candidates(bodies, unsure, tokens):
             site = _SpeakingSite(policy(number), agent, tokens)
@@ -98,15 +97,8 @@ class _SpeakingSite:
         self.policy, self._agent = policy, agent
         self.answers: dict[bool, dict[Purpose, int]] = {}
         """By whether the URL is allowed: AIPREF has no preference for one that is not."""
-        lines = AgentLines(policy).of(*RULE_KEYS)
-        names = (name for group in policy.robots.groups for name in group.agents)
-        has_token = bool(tokens) and any(product_token(name).lower() in tokens for name in names)
-        self.is_by_path = has_token or any(
-            line.key.endswith("aitraining")
-            or (line.key == "content-usage" and usage_rule(line.value).path != "")
-            for line in lines
-        )
-        self.speaks = has_token or bool(lines)
+        signals = SiteSignals(policy, tokens)
+        self.speaks, self.is_by_path = signals.speaks, signals.is_by_path
 
     def ask(self, url: str) -> dict[Purpose, int]:
         """The answer for each purpose, as a place in `_VALUES`."""
@@ -120,18 +112,6 @@ class _SpeakingSite:
 def _text(value: pa.Scalar) -> str:
     url = value.as_py()
     return url if isinstance(url, str) else to_text(url)
-
-
-def _tokens(agent: str | Sequence[str]) -> frozenset[str]:
-    """The policy tokens that govern the uses of an agent, in lower case."""
-    given = (agent,) if isinstance(agent, str) else agent
-    names = {product_token(name).lower() for name in given}
-    found = set()
-    for token in POLICY_TOKENS:
-        crawlers = {name.lower() for name in (token.token, *token.crawlers)}
-        if "*" in crawlers or not crawlers.isdisjoint(names):
-            found.add(token.token.lower())
-    return frozenset(found)
 
 
 def _candidates(

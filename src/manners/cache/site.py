@@ -36,6 +36,11 @@ class Site:
     entry: Entry | None = None
     """Its cache entry."""
 
+    @property
+    def robots_for_usage(self) -> Robots | None:
+        """The file, empty if there is none; None if it is not known what it says about usage."""
+        return None if self.reason in (Reason.UNREACHABLE, Reason.TOO_LARGE) else self.robots
+
     def check(self, url: str, agent: str | Sequence[str]) -> Verdict:
         """Whether the agent may fetch the URL, and why."""
         policy = self.robots.policy(self.robots.dialect.own_name(agent))

@@ -33,7 +33,8 @@ TypeOption = Annotated[
     typer.Option(
         "--type",
         metavar="TYPE",
-        help="Only robots_allowed, blocked_by_robots or blocked_by_exclusion.",
+        help="Only robots_allowed, blocked_by_robots, blocked_by_exclusion, usage_allowed or"
+        " blocked_by_usage.",
     ),
 ]
 AgentOption = Annotated[

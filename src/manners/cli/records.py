@@ -146,6 +146,7 @@ def page(shown: Shown) -> list[str]:
         ("delay", f"{_text(content.get('crawlDelay'))} s" if content.get("crawlDelay") else ""),
         ("read by", f"dialect {_text(metadata.get('dialect'))}, {_text(metadata.get('engine'))}"),
         *_grounds(metadata),
+        *_usage(metadata.get("usage")),
         *_file(shown),
         ("replay", _again(shown.difference)),
         ("previous", _text(record.previous)),
@@ -172,6 +173,28 @@ def _grounds(metadata: Any) -> list[tuple[str, str]]:
         ("", f"{_text(outcome.get('at'))}, {_text(outcome.get('age'))} s old"),
         ("", profile),
     ]
+
+
+def _usage(usage: Any) -> list[tuple[str, str]]:
+    """What the page may be used for, and who says so; tampered records may have anything."""
+    if not isinstance(usage, dict):
+        return []
+    purpose, answer, unknown = (_text(usage.get(name)) for name in ("purpose", "answer", "unknown"))
+    rows = [("purpose", f"{purpose}: {answer} (unknown: {unknown})")]
+    claims = usage.get("claims")
+    for claim in claims if isinstance(claims, list) else ():
+        if isinstance(claim, dict):
+            names = ("purpose", "value", "standard", "edition", "source")
+            for_what, value, standard, edition, source = (_text(claim.get(name)) for name in names)
+            line = f" line {_text(claim['line'])}" if "line" in claim else ""
+            rows.append(
+                (
+                    "",
+                    f"{for_what} {value}: {standard} ({edition}), {source}{line}:"
+                    f" {_text(claim.get('text'))}",
+                )
+            )
+    return rows
 
 
 def _file(shown: Shown) -> list[tuple[str, str]]:

@@ -123,6 +123,11 @@ def summary(status: "Status", place: str) -> list[str]:
         render.styled(f"crawl {status.crawl} of {printable(cut(status.start, 200))}", "bold"),
         f"began {began} UTC, ran for {duration(status.seconds)}: {printable(status.ended)}",
     ]
+    if status.purpose:
+        verb = "refused" if status.unknown == "deny" else "kept"
+        lines.append(
+            f"for {printable(cut(status.purpose, 40))}; pages without an answer are {verb}"
+        )
     statuses = [_counts(status.statuses)] if status.statuses else []
     if status.redirects:
         statuses.append(f"and {count(status.redirects, 'redirect')}")

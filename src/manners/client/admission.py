@@ -21,7 +21,17 @@ from manners.settings import Settings
 from manners.urls import Target
 
 if TYPE_CHECKING:
+    from manners.client.purposes import PurposeGate
     from manners.evidence.store import EvidenceStore
+    from manners.signals.decision import UsageDecision
+
+
+def _gate_of(settings: Settings) -> "PurposeGate | None":
+    if settings.purpose is None:
+        return None
+    from manners.client.purposes import PurposeGate  # readers of signals take a while to import
+
+    return PurposeGate(settings.purpose, settings.unknown)
 
 
 class Admission:
@@ -47,13 +57,19 @@ class Admission:
         self._requester, self._evidence = requester, evidence
         self._on_decision, self._clock = on_decision, clock
         self.is_closed = False
+        self.purposes = _gate_of(settings)
+        """Who decides for the purpose of the settings; None without one."""
 
     async def check(self, url: str) -> Verdict:
         """The verdict on a URL, without a record or a request for it."""
-        verdict = self._overrides.check(url)
+        verdict, gate = self._overrides.check(url), self.purposes
         if verdict is None:
-            verdict = (await self._site(url)).check(url, self._requester.name)
+            site = await self._site(url)
+            verdict = site.check(url, self._requester.name)
             logs.matched(verdict)
+            if gate is not None and verdict.allowed:
+                usage = gate.by_robots(url, site, self._requester.name)
+                verdict = usage.verdict(verdict) if usage.is_final else verdict
         return verdict
 
     async def admit(
@@ -122,16 +138,34 @@ class Admission:
                 allowed = site.allowed(url, requester.name)
             chain.lazy_verdict = LazyVerdict(site, url, requester.name)
             fresh_until = site.entry.fresh_until if site.entry else None
+        usage = self._refuse(chain, site, requester) if allowed and chain.is_page else None
+        allowed = allowed and (usage is None or not usage.is_final)
         if self._on_decision is not None or logs.wants_matches() or logs.wants_requests():
             self._announce(chain.verdict())
         if self._evidence is not None and requester.clerk is not None:
             draft = requester.clerk.draft(
-                url, chain.verdict, site, self._clock(), policy, host_name=target.host
+                url,
+                *(chain.verdict, site, self._clock()),
+                policy if usage is None or allowed else None,
+                host_name=target.host,
+                usage=usage,
             )
             chain.evidence_id = await self._evidence.append(draft)
         if allowed and policy is not None and (policy.is_timed or host.has_delays):
             await self._apply_directives(policy, host, target.origin)
         return allowed, fresh_until
+
+    def _refuse(
+        self, chain: RedirectChain, site: Site | None, requester: Requester
+    ) -> "UsageDecision | None":
+        """What robots.txt says about the purpose, if there is one; the verdict, if it refuses."""
+        if self.purposes is None:
+            return None
+        url, name = chain.target.url, requester.name
+        usage = self.purposes.by_robots(url, site, name)
+        if usage.is_final:
+            chain.lazy_verdict = LazyVerdict(site, url, name, usage.verdict(chain.verdict()))
+        return usage
 
     async def _load_rules(
         self, target: Target, rules: HostRules, requester: Requester

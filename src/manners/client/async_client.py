@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from manners import logs
 from manners.cache.robots import AsyncRobotsCache
@@ -14,28 +14,30 @@ from manners.client.admission import Admission
 from manners.client.headers import checked, conditions
 from manners.client.hosts import Hosts
 from manners.client.page import Page
+from manners.client.page_usages import PageUsages
 from manners.client.redirects import RedirectChain
 from manners.client.requesters import Requesters
 from manners.client.sender import PoliteSender
+from manners.client.stores import open_evidence, open_politeness
 from manners.client.streams import PageStream
 from manners.client.transport import Transport, open_http
 from manners.client.visit import SlotRenewal, Visit
 from manners.errors import ClientClosed, Disallowed
 from manners.net.messages import Get, Response, Unreachable
-from manners.politeness.backends import PolitenessBackend, open_backend
-from manners.politeness.backends.memory import MemoryBackend
+from manners.politeness.backends import PolitenessBackend
 from manners.politeness.budget import Budget
 from manners.politeness.gate import Gate
 from manners.robots.verdict import Verdict
 from manners.settings import Settings
 
 if TYPE_CHECKING:
-    from manners.client.signal_files import SignalFiles
     from manners.evidence.store import EvidenceStore
     from manners.retrieval.profiles import Profile
     from manners.signals import Purpose, Usage
+    from manners.signals.decision import UsageDecision
 
 NO_HEADERS: Mapping[str, str] = {}
+_PageT = TypeVar("_PageT", bound=Page)
 
 
 class AsyncClient:
@@ -73,7 +75,7 @@ class AsyncClient:
         self.settings = settings = combine(agent, settings, changes)
         self.identity, self.budget = settings.identity, budget
         """Who decides, and what is sent."""
-        backend = _open_politeness(politeness, settings, clock)
+        backend = open_politeness(politeness, settings, clock)
         self._http = http or open_http(settings)
         own_delays = {name: own.delay for name, own in settings.hosts.items()}
         self._hosts = Hosts(settings.pace, own_delays, clock, draw)
@@ -87,10 +89,9 @@ class AsyncClient:
             clock=clock,
         )
         """The robots.txt files that verdicts rest on."""
-        self._signal_files: SignalFiles | None = None
         evidence = settings.store if evidence is None else evidence
         self._owns_evidence = isinstance(evidence, str | Path)
-        self.evidence = _open_evidence(evidence, settings)
+        self.evidence = open_evidence(evidence, settings)
         """The store of evidence: a record of every decision, before its request; None is off."""
         self._requesters = Requesters(settings, self.robots.dialect, self.evidence is not None)
         self._admission = Admission(
@@ -101,6 +102,14 @@ class AsyncClient:
             requester=self._requesters.default,
             evidence=self.evidence,
             on_decision=on_decision,
+            clock=clock,
+        )
+        self._usages = PageUsages(
+            settings,
+            self._admission.purposes,
+            fetch=self.fetch_file,
+            evidence=self.evidence,
+            requester=self._requesters.default,
             clock=clock,
         )
 
@@ -131,7 +140,12 @@ class AsyncClient:
         """
         if since is not None:
             headers = {**conditions(url, since), **headers}
-        return await self._fetch("GET", self._chain(url, headers), must_include=must_include)
+        page = await self._fetch("GET", self._chain(url, headers), must_include=must_include)
+        return await self._usages.for_purpose(page)
+
+    async def read(self, url: str, *, must_include: bool = True) -> Page:
+        """Fetch a page, with its content even if it may not be kept: `decide_usage` says that."""
+        return await self._fetch("GET", self._chain(url), must_include=must_include)
 
     async def head(self, url: str, headers: Mapping[str, str] = NO_HEADERS) -> Page:
         """Fetch the status and headers of a page, without its body."""
@@ -143,14 +157,14 @@ class AsyncClient:
         Like `page.usage`, and by the files that the setting `signals` names, too. They are asked
         for like pages, and kept while they are fresh; one that cannot be had is a problem.
         """
-        if not self.settings.signals:
-            return page.usage
-        from manners.client.signal_files import SignalFiles, usage_with
+        return await self._usages.usage(page)
 
-        if self._signal_files is None:
-            self._signal_files = SignalFiles(self.settings.retrieval, self.robots.clock)
-        sources, fetch = self.settings.signals, self.fetch_file
-        return await usage_with(self._signal_files, page, sources, fetch)
+    async def decide_usage(self, page: _PageT) -> "tuple[_PageT, UsageDecision | None]":
+        """Decide, on record, whether a page that was `read` may be kept for the purpose.
+
+        No decision is one that keeps it: nothing but robots.txt has said anything.
+        """
+        return await self._usages.decide(page)
 
     @asynccontextmanager
     async def stream(
@@ -167,6 +181,7 @@ class AsyncClient:
         sitemap, it takes nothing of the budget and need not match an inclusion.
         """
         chain = self._chain(url, headers)
+        chain.is_page = is_page
         if self.budget is not None and is_page:
             self.budget.reserve(self.robots.clock())
         try:
@@ -185,14 +200,14 @@ class AsyncClient:
                     head = reply if isinstance(reply, Unreachable) else reply.head
                     if isinstance(head, Response):
                         await visit.replied(head.status, head.headers, head.seconds)
-                    if logs.wants_requests():
-                        logs.responded(chain.target.url, head, started - asked)
+                    _log(chain, head, started - asked)
                     if isinstance(head, Unreachable) and self._retries(chain, head):
                         continue
                     started = visit.departed_at or started
                     page = chain.page(head, started, started - asked)
                     if page is not None:
                         body = None if isinstance(reply, Unreachable) else reply
+                        page = await self._usages.for_purpose(page) if is_page else page
                         yield PageStream(page, body, lambda: self._admission.is_closed, slot)
                         return
         finally:
@@ -265,8 +280,7 @@ class AsyncClient:
     async def close(self) -> None:
         """Close connections and stores, and turn away all that wait."""
         await self._admission.close()
-        if self._signal_files is not None:
-            await self._signal_files.close()
+        await self._usages.close()
         await self.robots.close()
         await self._http.close()
         if self.evidence is not None and self._owns_evidence:
@@ -320,6 +334,7 @@ class AsyncClient:
         has_turn: bool = True,
         limits: "Profile | None" = None,
     ) -> Page:
+        chain.is_page = is_page
         if self.budget is not None and is_page:
             self.budget.reserve(self.robots.clock())
         try:
@@ -338,8 +353,7 @@ class AsyncClient:
                         await visit.replied(reply.status, reply.headers, reply.seconds)
                 finally:
                     await visit.leave()
-                if logs.wants_requests():
-                    logs.responded(chain.target.url, reply, started - asked)
+                _log(chain, reply, started - asked)
                 if isinstance(reply, Unreachable) and self._retries(chain, reply):
                     continue
                 started = visit.departed_at or started
@@ -392,6 +406,11 @@ class AsyncClient:
             self.budget.give_back()
 
 
+def _log(chain: RedirectChain, reply: Response | Unreachable, waited: float) -> None:
+    if logs.wants_requests():
+        logs.responded(chain.target.url, reply, waited)
+
+
 def _file(chain: RedirectChain, limits: "Profile") -> Get:
     """The request for a file, in the time and size that a robots.txt may have."""
     return Get(
@@ -419,31 +438,3 @@ def refuse_attribute(client: object, name: str) -> NoReturn:
             f"no {name!r}: this client reads pages, with get, head and stream only"
         )
     raise AttributeError(f"{type(client).__name__!r} object has no attribute {name!r}")
-
-
-def _open_politeness(
-    politeness: str | PolitenessBackend | None, settings: Settings, clock: Callable[[], float]
-) -> PolitenessBackend:
-    place = settings.politeness if politeness is None else politeness
-    if place is not None and not isinstance(place, str):
-        return place
-    pace, hosts = settings.pace, settings.hosts.items()
-    own = {name: own.concurrency for name, own in hosts if own.concurrency is not None}
-    if place is None:
-        return MemoryBackend(pace.concurrency, pace.lease, own, clock)
-    prefixes = settings.concurrency_prefix, settings.delay_prefix
-    return open_backend(
-        place, pace.concurrency, pace.lease, own, *prefixes, settings.server_timeout, clock
-    )
-
-
-def _open_evidence(
-    evidence: "str | Path | EvidenceStore | None", settings: Settings
-) -> "EvidenceStore | None":
-    if evidence is None:
-        return None
-    from manners.evidence.store import EvidenceStore
-
-    if isinstance(evidence, EvidenceStore):
-        return evidence
-    return EvidenceStore(evidence, timeout=settings.server_timeout)

@@ -44,7 +44,7 @@ class Hop(NamedTuple):
     url: str
     """As it was requested."""
     was_allowed: bool
-    """Whether it could be requested."""
+    """Whether it could be requested; and kept, if it was fetched for a purpose."""
     lazy_verdict: Verdict | LazyVerdict
     """Read `verdict` instead."""
     status: int | None = None
@@ -152,13 +152,13 @@ class Page(_ReadLater):
 
     @property
     def status(self) -> int | None:
-        """The status of the last reply; None when it was blocked, or no reply came."""
+        """The status of the last reply; None when it was not requested, or no reply came."""
         return self.hops[-1].status
 
     @property
     def ok(self) -> bool:
-        """Whether the page was fetched, with a 2xx status."""
-        return 200 <= (self.status or 0) < 300
+        """Whether the page was fetched, with a 2xx status, and may be kept."""
+        return 200 <= (self.status or 0) < 300 and self.was_allowed
 
     @property
     def server_failed(self) -> bool:

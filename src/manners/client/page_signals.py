@@ -4,11 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
 
-from manners.cache.site import Site
 from manners.charset import is_html
 from manners.client.page import LazyVerdict, Page
 from manners.robots.policy import Robots
-from manners.robots.verdict import Reason
 from manners.signals.claims import Purpose, Usage
 from manners.signals.material import Material, pairs
 from manners.signals.merge import answers
@@ -34,7 +32,8 @@ def material_of(page: Page) -> Material:
     agent: str | Sequence[str] = "*"
     robots: Robots | None = None
     if isinstance(last.lazy_verdict, LazyVerdict):
-        agent, robots = last.lazy_verdict.agent, robots_of(last.lazy_verdict.site)
+        agent, site = last.lazy_verdict.agent, last.lazy_verdict.site
+        robots = None if site is None else site.robots_for_usage
     return Material(
         url=last.url,
         agent=agent,
@@ -47,10 +46,3 @@ def material_of(page: Page) -> Material:
         now=datetime.fromtimestamp(last.started, UTC) if last.started else None,
         policy_tokens=POLICY_TOKENS,
     )
-
-
-def robots_of(site: Site | None) -> Robots | None:
-    """The robots.txt of a site, empty if there is none; None if it is not known."""
-    if site is None or site.reason in (Reason.UNREACHABLE, Reason.TOO_LARGE):
-        return None
-    return site.robots

@@ -49,11 +49,14 @@ class RedirectChain(Attempts):
         "counts",
         "evidence_id",
         "headers",
+        "is_page",
         "lazy_verdict",
         "target",
     )
 
-    def __init__(self, url: str, headers: Mapping[str, str], max_redirects: int) -> None:
+    def __init__(
+        self, url: str, headers: Mapping[str, str], max_redirects: int, *, is_page: bool = True
+    ) -> None:
         self.needs_fresh_connection, self._unsent = False, 0
         self._url = without_credentials(url) if "@" in url else url
         self.headers, self._max_redirects = headers, max_redirects
@@ -65,6 +68,8 @@ class RedirectChain(Attempts):
         self._hops: tuple[Hop, ...] = ()
         self.counts = False
         """Whether a request was sent that counts as a page: a redirect does not."""
+        self.is_page = is_page
+        """Whether it is for a page, and not for a file such as a sitemap."""
 
     def verdict(self) -> Verdict:
         """The verdict on the next URL."""

@@ -26,7 +26,6 @@ from manners.signals.claims import MAX_TEXT, Place, Purpose, SignalProblem, Usag
 from manners.signals.licence_document import max_age
 from manners.signals.markup import media_type
 from manners.signals.material import MAX_FILE, Material
-from manners.signals.merge import answers
 from manners.signals.readers.rsl import licence_urls
 from manners.urls import origin, without_credentials
 
@@ -96,14 +95,21 @@ class GatheredFiles:
         self.problems.append(SignalProblem(code, standard, place, text, where=shown))
 
 
-async def usage_with(
+async def material_with(
     files: "SignalFiles", page: Page, sources: Iterable[str], fetch: "FileFetcher"
-) -> Mapping[Purpose, Usage]:
-    """What a page may be used for, by what was fetched with it and by its site's files."""
+) -> tuple[Material, list[SignalProblem]]:
+    """The sources of a page with the files of its site, and what went wrong with these."""
     material = material_of(page)
     gathered = await files.gather(material, sources, fetch)
-    usages = answers(replace(material, licences=gathered.licences, **gathered.arguments))
-    problems = tuple(gathered.problems)
+    material = replace(material, licences=gathered.licences, **gathered.arguments)
+    return material, gathered.problems
+
+
+def usage_with(
+    usages: Mapping[Purpose, Usage], problems: Iterable[SignalProblem]
+) -> Mapping[Purpose, Usage]:
+    """The usages of a page, with the problems of files."""
+    problems = tuple(problems)
     return MappingProxyType(
         {
             purpose: replace(usage, problems=usage.problems + problems)

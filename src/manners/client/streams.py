@@ -23,7 +23,8 @@ class PageStream:
     ) -> None:
         self.page = page
         """The page without its body: hops, verdicts, status, headers."""
-        self._reply, self._is_closed, self._slot = reply, is_closed, slot
+        self._reply = reply if page.was_allowed else None  # refused for a purpose
+        self._is_closed, self._slot = is_closed, slot
         if slot is not None and reply is not None:
             slot.watch(reply)
 

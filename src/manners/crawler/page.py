@@ -11,6 +11,7 @@ from manners.sitemaps import Problem
 
 if TYPE_CHECKING:
     from manners.crawler.links import Link
+    from manners.signals.decision import UsageDecision
 
 _MAX_TYPE, _MAX_PROBLEMS = 200, 20
 
@@ -70,6 +71,14 @@ class CrawledPage(Page):
     """The HTML after its scripts have run in a browser; empty where it was not rendered."""
     sitemap: SitemapSummary | None = None
     """What there is to say of a sitemap."""
+    decision: "UsageDecision | None" = None
+    """Whether it may be kept for the purpose of the crawl; None without one, and where only
+    robots.txt has said anything, and allows it."""
+
+    @property
+    def may_be_kept(self) -> bool:
+        """Whether it was not refused, after it was fetched, for the purpose of the crawl."""
+        return self.decision is None or self.decision.allowed
 
     @property
     def cause(self) -> str:
@@ -108,7 +117,9 @@ class CrawledPage(Page):
 
     def to_dict(self) -> dict[str, Any]:
         """What is known of the page, without its body, as plain values, ready for JSON."""
+        usage = {} if self.decision is None else {"usage": self.decision.to_dict()}
         return {
+            **usage,
             "url": self.url,
             "state": self.state,
             "reason": self.reason,

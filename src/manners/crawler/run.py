@@ -430,7 +430,7 @@ class CrawlRun:
         page = result.page_for_reader
         if page is not None:
             self._results.expect(page)
-            if self._keeper is not None:
+            if self._keeper is not None and page.may_be_kept:
                 self._report(request, result)  # meanwhile its host is asked for others
                 self.look()
                 await self._keeper.keep(page)

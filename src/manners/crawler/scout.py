@@ -71,7 +71,7 @@ class Scout(Worker):
     Redirects are followed by the client, and what cannot be had is not tried again.
     """
 
-    follows_redirects = False
+    follows_redirects = keeps_pages = False
 
     def __init__(
         self,

@@ -1,5 +1,6 @@
 """The status of a crawl, running or ended, as its store has it."""
 
+import json
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -92,6 +93,10 @@ class Status(NamedTuple):
     bytes: int
     workers: list[WorkerStatus]
     """Who works on it, or did; none in a store of an earlier version."""
+    purpose: str = ""
+    """What its pages are wanted for; empty without a purpose."""
+    unknown: str = ""
+    """What it means for that if a page says nothing: allow or deny."""
 
     @property
     def fetched(self) -> int:
@@ -126,7 +131,7 @@ class Status(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """The status as plain values, ready for JSON."""
-        return {
+        values = {
             **self._asdict(),
             "blocked": [blocked._asdict() for blocked in self.blocked],
             "workers": [worker._asdict() for worker in self.workers],
@@ -134,6 +139,10 @@ class Status(NamedTuple):
             "left": self.remaining,
             "resumable": self.resumable,
         }
+        for name in ("purpose", "unknown"):
+            if not self.purpose:
+                del values[name]
+        return values
 
 
 class ListedCrawl(NamedTuple):
@@ -198,6 +207,7 @@ def status_of(store: Store, crawl: int | None = None, *, max_reasons: int = 20) 
         row = crawl_row(connection, number)
         summary = CrawlSummary(connection, row.id)
         counts, workers = _counts(summary, max_reasons), _workers(store, summary, connection)
+        purpose, unknown = _purpose(summary)
     return Status(
         crawl=row.id,
         crawls=len(numbers),
@@ -207,8 +217,22 @@ def status_of(store: Store, crawl: int | None = None, *, max_reasons: int = 20) 
         ended=row.ended or _running_or_killed(store, row.id),
         seconds=row.seconds,
         workers=workers,
+        purpose=purpose,
+        unknown=unknown,
         **counts,
     )
+
+
+def _purpose(summary: CrawlSummary) -> tuple[str, str]:
+    """What pages are wanted for, and what unknown means; empty without a purpose."""
+    try:
+        settings = json.loads(summary.settings() or "{}")
+    except ValueError:
+        settings = None
+    purpose = settings.get("purpose") if isinstance(settings, dict) else None
+    if not isinstance(purpose, str):
+        return "", ""
+    return purpose, str(settings.get("unknown", "allow"))
 
 
 def _iso(milliseconds: float) -> str:

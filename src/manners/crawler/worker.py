@@ -13,7 +13,7 @@ from manners.crawler.heavy import SLICE, Turns, is_heavy
 from manners.crawler.judge import DEFAULT_PRIORITY, Judge, by_verdict
 from manners.crawler.links import Links, links_of, rendered_links
 from manners.crawler.page import CrawledPage
-from manners.crawler.reasons import NOT_NAMED, OTHER_HOST, REDIRECT
+from manners.crawler.reasons import NOT_NAMED, OTHER_HOST, REDIRECT, USAGE
 from manners.crawler.sitemaps import FALLBACK, named_sitemaps, read_sitemap
 from manners.errors import HostDeferred
 from manners.robots.verdict import Reason
@@ -22,6 +22,7 @@ from manners.urls import host, origin, redirect_target
 
 if TYPE_CHECKING:
     from manners.browser.rendering import Renderer, Rendering
+    from manners.signals.decision import UsageDecision
 
 _PERMANENT = ("refused address", "TLS error", "not HTTP", "bad content-encoding")
 """Why there is no answer, where another attempt changes nothing."""
@@ -66,6 +67,7 @@ class PageContent(NamedTuple):
     links: Links
     sha256: str
     rendered: str = ""
+    usage: "UsageDecision | None" = None
 
 
 class Worker:
@@ -79,6 +81,8 @@ class Worker:
     """Whether it looks at where a page links to."""
     follows_redirects = True
     """Whether it looks at where an answer redirects to; else the client does."""
+    keeps_pages = True
+    """Whether a page may be refused for the purpose of the crawl."""
     waits_for_stages = True
     """Whether a stage begins when nothing is left of the one before; else at once."""
 
@@ -122,16 +126,19 @@ class Worker:
     async def _page(
         self, url: LeasedUrl, found: list[FoundUrl], *, must_include: bool
     ) -> FetchResult:
-        page = await self._client.get(url.url, must_include=must_include)
+        page, usage = await self._client.read(url.url, must_include=must_include), None
+        if self.keeps_pages and self._settings.purpose is not None:
+            page, usage = await self._client.decide_usage(page)
         rendering = None
         if self._renderer is not None:
             rendering = await self._renderer.render(page, self._client)
         size = len(page.body) if rendering is None else len(rendering.html)
         if not is_heavy(page.body if rendering is None else rendering.html.encode()):
-            content = self._read(page, rendering)
+            content = self._read(page, rendering)._replace(usage=usage)
             return await self.settle(await self._result(url, page, content, found))
         async with self.turns.turn(url.host, size):
             content = await asyncio.to_thread(self._read, page, rendering)
+            content = content._replace(usage=usage)
             result = await self.settle(await self._result(url, page, content, found))
             return result._replace(found=await self._add_slices(result.found))
 
@@ -159,13 +166,18 @@ class Worker:
     async def _result(
         self, url: LeasedUrl, page: Page, content: PageContent, found: list[FoundUrl]
     ) -> FetchResult:
-        links = content.links
+        links, usage = content.links, content.usage
         target, problem = self._redirect(url, page)
+        fate = self._fate(url, page, target, problem)
+        if usage is not None and not usage.allowed:
+            fate = Fate("blocked", *by_verdict(usage.verdict(page.verdict)), url.attempts + 1)
         crawled = _crawled(
             url,
             page,
-            self._fate(url, page, target, problem),
-            title=links.title,
+            fate,
+            decision=usage,
+            # What may not be kept is not kept in the store, either.
+            title="" if fate.reason == USAGE else links.title,
             links=links.links,
             nofollow=links.nofollow,
             location=target.url if target else "",

@@ -5,11 +5,11 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import msgspec
 
-from manners._text import to_bytes
+from manners._text import without_surrogates
 from manners.cache.site import Site
 from manners.evidence.anchoring import Anchor
 from manners.evidence.chain import AnchorHead, ChainLink, Head, canonical
@@ -18,8 +18,17 @@ from manners.robots.policy import Policy
 from manners.robots.verdict import Reason, Verdict
 from manners.urls import host
 
-Type = Literal["robots_allowed", "blocked_by_robots", "blocked_by_exclusion"]
-TYPES: tuple[Type, ...] = ("robots_allowed", "blocked_by_robots", "blocked_by_exclusion")
+if TYPE_CHECKING:
+    from manners.signals.decision import UsageDecision
+
+Type = Literal[
+    "robots_allowed",
+    "blocked_by_robots",
+    "blocked_by_exclusion",
+    "usage_allowed",
+    "blocked_by_usage",
+]
+TYPES: tuple[Type, ...] = get_args(Type)
 
 _encode = msgspec.json.encode
 """Writes a str as RFC 8785 does, ten times as fast."""
@@ -190,11 +199,12 @@ class Clerk:
     _second: tuple[int, str] = (-1, "")
     _indexed_agent: str = ""
     _end: str = "}"
+    _last_usage: "tuple[UsageDecision | None, str]" = (None, "")
 
     def __post_init__(self) -> None:
-        self._indexed_agent = indexed_agent(_clean(self.agent))
+        self._indexed_agent = indexed_agent(without_surrogates(self.agent))
         if self.user_agent is not None:
-            sent = _encode(_clean(self.user_agent)).decode()
+            sent = _encode(without_surrogates(self.user_agent)).decode()
             self._end = f',"userAgent":{sent}}}'
 
     def draft(
@@ -206,10 +216,12 @@ class Clerk:
         policy: Policy | None = None,
         *,
         host_name: str = "",
+        usage: "UsageDecision | None" = None,
     ) -> Draft:
         """The record of a decision that was made just now; `host_name` is the URL's, if known.
 
         With the agent's `policy`, a verdict is needed only for the first URL that a rule decides.
+        `usage` is the decision for a purpose, if there is one.
         """
         at = int(now * 1000)
         grounds = None
@@ -219,9 +231,14 @@ class Clerk:
                 grounds = self._examine(site, grounds)
         is_redacted = self.redact_query and "?" in url
         prefix = self._prefix(url, verdict, grounds, is_redacted, policy)
-        shown = _encode(_clean(without_query(url) if is_redacted else url)).decode()
+        shown = _encode(without_surrogates(without_query(url) if is_redacted else url)).decode()
+        kind = prefix.type
+        if usage is not None:
+            shown = f'{shown},"usage":{self._usage(usage)}'
+            if usage.sources is not None and kind == "robots_allowed":
+                kind = "usage_allowed"
         return Draft(
-            prefix.type,
+            kind,
             f'{prefix.content}"{self._stamp(at)}"}}',
             f"{prefix.metadata}{shown}{self._end}",
             host_name or host(url),
@@ -229,6 +246,12 @@ class Clerk:
             at,
             grounds.snapshot if grounds is not None else None,
         )
+
+    def _usage(self, usage: "UsageDecision") -> str:
+        """A decision for a purpose as canonical JSON; the last is remembered, most are the same."""
+        if self._last_usage[0] is not usage:
+            self._last_usage = usage, canonical(usage.recorded)
+        return self._last_usage[1]
 
     def _prefix(
         self,
@@ -268,8 +291,8 @@ class Clerk:
             "crawlDelay": verdict.crawl_delay,
             "reason": verdict.reason.value,
             "line": verdict.line,
-            "agent": _clean(self.agent),
-            "group": _clean(verdict.agent),
+            "agent": without_surrogates(self.agent),
+            "group": without_surrogates(verdict.agent),
             "dialect": self.dialect,
             "profile": self.profile.name,
             "engine": self.engine,
@@ -282,17 +305,17 @@ class Clerk:
         if verdict.reason is Reason.EXCLUDED and rule is not None:
             listed = rule.text.startswith("exclude: ")
             metadata["exclusion"] = (
-                {"exclude": _clean(rule.pattern)}
+                {"exclude": without_surrogates(rule.pattern)}
                 if listed
-                else {"include": [_clean(pattern) for pattern in self.include]}
+                else {"include": [without_surrogates(pattern) for pattern in self.include]}
             )
         if grounds is not None:
             metadata["outcome"] = grounds.outcome
             metadata["confidence"] = grounds.site.outcome.confidence
             metadata["snapshot"] = grounds.snapshot.sha256 if grounds.snapshot else None
         content = {name: metadata[name] for name in ("allowed", "matchedRule", "crawlDelay")}
-        # RFC 8785 sorts the keys: "timestamp" comes last, as do "url" and "userAgent". These are
-        # added later.
+        # RFC 8785 sorts the keys: "timestamp" comes last, as do "url", "usage" and "userAgent".
+        # These are added later.
         return _Prefix(
             type_of(verdict.allowed, verdict.reason),
             canonical(content)[:-1] + ',"timestamp":',
@@ -309,12 +332,12 @@ class Clerk:
             snapshot = snapshot or Snapshot(hashlib.sha256(entry.body).hexdigest(), entry.body)
         recorded = {
             "availability": outcome.availability.value,
-            "note": _clean(outcome.note),
+            "note": without_surrogates(outcome.note),
             "status": outcome.status,
-            "url": _clean(outcome.url),
+            "url": without_surrogates(outcome.url),
             "at": stamp(int(outcome.at * 1000)),
             "age": round(outcome.age),
-            "charset": _clean(entry.charset) if entry else "",
+            "charset": without_surrogates(entry.charset) if entry else "",
             "complete": outcome.complete,
             "copy": outcome.copy,
             "unreachable": self.profile.unreachable,
@@ -358,15 +381,19 @@ def stamp(at: int) -> str:
     return text.replace("+00:00", "Z")
 
 
-def type_of(allowed: bool, reason: str) -> Type:
-    """The type of a record.
+def type_of(allowed: bool, reason: str, *, is_fetched: bool = False) -> Type:
+    """The type of a record; `is_fetched` if it is about a page that was fetched.
 
     >>> type_of(False, "rule-matched")
     'blocked_by_robots'
     """
     if reason == Reason.EXCLUDED:
         return "blocked_by_exclusion"
-    return "robots_allowed" if allowed else "blocked_by_robots"
+    if reason == Reason.USAGE:
+        return "blocked_by_usage"
+    if allowed:
+        return "usage_allowed" if is_fetched else "robots_allowed"
+    return "blocked_by_robots"
 
 
 def matched_rule(verdict: Verdict) -> str | None:
@@ -374,16 +401,9 @@ def matched_rule(verdict: Verdict) -> str | None:
     rule = verdict.rule
     if rule is None:
         return None
-    if verdict.reason is Reason.EXCLUDED:
-        return _clean(rule.text)
-    return f"{'Allow' if rule.allow else 'Disallow'}: {_clean(rule.pattern)}"
-
-
-def _clean(text: str) -> str:
-    """Text that JSON can hold: bytes that are not UTF-8 are replaced."""
-    if text.isascii():
-        return text
-    return to_bytes(text).decode("utf-8", "replace")
+    if verdict.reason in (Reason.EXCLUDED, Reason.USAGE):
+        return without_surrogates(rule.text)
+    return f"{'Allow' if rule.allow else 'Disallow'}: {without_surrogates(rule.pattern)}"
 
 
 def without_query(url: str) -> str:

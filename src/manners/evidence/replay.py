@@ -122,14 +122,22 @@ class Replay:
     def _decide(self, record: Record) -> dict[str, Any]:
         metadata = record.metadata
         reason, url = Reason(metadata["reason"]), metadata["url"].partition("?…")[0]
-        if reason is Reason.NOT_RESPECTED:  # the user's choice, then as now
-            return _recorded(Verdict(True, reason))
+        is_open = reason is Reason.USAGE and metadata["outcome"] is None
+        if is_open or reason is Reason.NOT_RESPECTED:
+            verdict = Verdict(True, Reason.NOT_RESPECTED)  # the user's choice, then as now
+            if "usage" in metadata:
+                return _usage_again(metadata, url, None, verdict)
+            return _recorded(verdict)
         if reason is Reason.EXCLUDED:
             rules = metadata["exclusion"]
             exclude = [rules["exclude"]] if "exclude" in rules else []
             rule = Exclusions(exclude, rules.get("include", ())).excludes(url)
             return _recorded(Verdict(rule is None, reason, rule))
-        return _recorded(self._site(metadata).check(url, metadata["agent"]))
+        site = self._site(metadata)
+        verdict = site.check(url, metadata["agent"])
+        if "usage" in metadata and verdict.allowed:
+            return _usage_again(metadata, url, site, verdict)
+        return _recorded(verdict)
 
     def _site(self, metadata: Any) -> Site:
         grounds = metadata["outcome"]
@@ -192,7 +200,8 @@ def _check(record: Record) -> None:
     content, metadata = record.content, record.metadata
     if any(content[name] != metadata[name] for name in ("allowed", "matchedRule", "crawlDelay")):
         raise ValueError("its content and its metadata disagree")
-    if record.type != type_of(metadata["allowed"], metadata["reason"]):
+    is_fetched = "sources" in metadata.get("usage", ())
+    if record.type != type_of(metadata["allowed"], metadata["reason"], is_fetched=is_fetched):
         raise ValueError("its type and its metadata disagree")
 
 
@@ -205,6 +214,23 @@ def _recorded(verdict: Verdict) -> dict[str, Any]:
         "matchedRule": matched_rule(verdict),
         "crawlDelay": verdict.crawl_delay,
     }
+
+
+def _usage_again(
+    metadata: Mapping[str, Any], url: str, site: Site | None, verdict: Verdict
+) -> dict[str, Any]:
+    """A verdict and what the site says about usage, from the sources on record."""
+    # Few records need it, and it takes a while to import.
+    from manners.signals.decision import of_record
+
+    recorded = metadata["usage"]
+    agent = dialects.get(metadata["dialect"]).own_name(metadata["agent"])
+    robots = None if site is None else site.robots_for_usage
+    decision = of_record(recorded, url, agent, robots)
+    is_refused = not decision.allowed if "sources" in recorded else decision.is_final
+    if is_refused:
+        verdict = decision.verdict(verdict)
+    return _recorded(verdict) | {"usage": decision.recorded}
 
 
 def _as_written(value: Any) -> Any:

@@ -134,6 +134,62 @@ class RobotsChange(NamedTuple):
     """Why the files could not be compared; empty if they were."""
 
 
+class PurposeCount(NamedTuple):
+    """What the pages answer for one purpose."""
+
+    purpose: str
+    yes: int
+    no: int
+    unknown: int
+    conflicts: int
+    """Pages of which one claim says yes and another no."""
+
+
+class SourceCount(NamedTuple):
+    """A standard, and on how many pages it says something in one kind of source."""
+
+    standard: str
+    edition: str
+    source: str
+    yes: int
+    """Pages on which it permits something."""
+    no: int
+    """Pages on which it refuses something."""
+
+
+class ClaimRow(NamedTuple):
+    """What a site says about one purpose, as it is on record."""
+
+    value: str
+    standard: str
+    edition: str
+    source: str
+    text: str
+    where: str
+    line: int
+
+
+class UsageConflict(NamedTuple):
+    """A page with claims that contradict each other, and those about one purpose."""
+
+    url: str
+    purpose: str
+    claims: list[ClaimRow]
+
+
+class UsageSummary(NamedTuple):
+    """What may be done with the pages of a crawl that had a purpose."""
+
+    purpose: str
+    unknown: str
+    """What unknown meant to it: allow or deny."""
+    pages: int
+    """Pages that were fetched or refused."""
+    purposes: list[PurposeCount]
+    sources: list[SourceCount]
+    conflicts: Listing[UsageConflict]
+
+
 class BlockedURL(NamedTuple):
     """A URL that was not fetched, and the rule that blocked it."""
 
@@ -247,11 +303,17 @@ class Report(NamedTuple):
     proof: Proof
     rest: str
     """The command that prints the full lists."""
+    usage: UsageSummary | None = None
+    """What may be done with the pages; None for a crawl without a purpose."""
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values, ready for JSON; `created` is `made` and `settings` `told`."""
         values: Mapping[str, Any] = self._asdict()
-        return {_JSON_NAMES.get(name, name): _plain(value) for name, value in values.items()}
+        return {
+            _JSON_NAMES.get(name, name): _plain(value)
+            for name, value in values.items()
+            if name != "usage" or value is not None
+        }
 
 
 def _plain(value: Any) -> Any:

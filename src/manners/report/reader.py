@@ -31,6 +31,7 @@ from manners.report.lists import ListReader
 from manners.report.robots_files import RobotsFiles
 from manners.report.stored import number, parsed
 from manners.report.timeline import Requests
+from manners.report.usages import UsageCounts
 from manners.settings import Settings
 from manners.settings.names import current_names
 from manners.store.database import Store
@@ -71,9 +72,10 @@ def _read(
     settings = current_names(parsed(summary.settings(), dict))
     display = Display(rows, redact or settings.get("redact_query") is True)
     requests = _requests(summary, connection, status, settings)
-    counts = DecisionCounts()
-    for record, metadata in summary.decisions():
+    counts, usages = DecisionCounts(), UsageCounts(display)
+    for record, metadata, state, reason in summary.decisions():
         counts.add(record, metadata)
+        usages.add(metadata, state, reason)
     files, groups = _robots_files(connection, counts, display), counts.files()
     robots = [files.read(group) for group in groups[:rows]]
     rules, lists = counts.rules(), ListReader(summary, display)
@@ -104,6 +106,7 @@ def _read(
         hosts=lists.hosts(requests.hosts),
         proof=_proof(connection, store, counts),
         rest=f"manners report {place} --crawl {status.crawl} --json --rows 1000000",
+        usage=usages.summary(),
     )
 
 

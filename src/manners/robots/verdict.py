@@ -38,6 +38,8 @@ class Reason(StrEnum):
     """The robots.txt could not be retrieved, and an earlier copy decided (RFC 9309 2.4)."""
     NOT_RESPECTED = "not-respected"
     """The user's settings ignore the robots.txt of this site."""
+    USAGE = "usage"
+    """The site refuses the purpose that the user's settings name."""
 
 
 class Retrieval(Protocol):

@@ -65,6 +65,10 @@ Fraction = Annotated[float, Range(0, 1)]
 Count = Annotated[int, Range(1, 10**12)]
 Redirects = Annotated[int, Range(0, 100)]
 Depth = Annotated[int, Range(0, 10**6)]
+PurposeName = Literal[
+    "crawl", "search", "snippet", "archive", "follow", "ai-input", "ai-index", "ai-train", "tdm"
+]
+"""What pages are wanted for; `signals.Purpose` has the same names."""
 SignalSource = Literal["tdmrep", "rsl", "trust-txt", "ai-txt"]
 """A standard of usage signals whose files cost requests; named as its reader is."""
 
@@ -113,6 +117,16 @@ class Fields:
         ),
     ] = ()
     """Which files with usage signals are requested, besides robots.txt and the page."""
+    purpose: Annotated[
+        PurposeName | None,
+        Option("NAME", "Keep no page that may not be used for this, such as ai-train.", WHAT),
+    ] = None
+    """What pages are wanted for; those that refuse it are blocked."""
+    unknown: Annotated[
+        Literal["allow", "deny"],
+        Option("NAME", "Pages that say nothing about --purpose: allow (default) or deny.", WHAT),
+    ] = "allow"
+    """What it means for the purpose if a page says nothing about it."""
 
     # How a robots.txt is retrieved; None is the profile's value.
     connect_timeout: Seconds | None = None

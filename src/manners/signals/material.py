@@ -33,7 +33,8 @@ class Material:
     agent: str | Sequence[str] = "*"
     robots_txt: bytes | str | Robots | None = None
     headers: tuple[tuple[str, str], ...] = ()
-    html: bytes | str | None = None
+    html: bytes | str | tuple[PageElement, ...] | None = None
+    """The page; or the elements of it that may carry a signal."""
     tdmrep: bytes | str | None = None
     licences: Mapping[str, bytes | str]
     trust_txt: bytes | str | None = None
@@ -132,6 +133,8 @@ class Material:
         """The elements of the page that may carry a signal."""
         if not self.html:
             return ()
+        if isinstance(self.html, tuple):
+            return self.html
         if isinstance(self.html, str):
             return tuple(elements(self.html))
         declared = self.header("content-type")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _SETTINGS = (
     *("max_pages", "max_minutes", "max_depth", "source", "same_domain", "include", "exclude"),
-    *("render", *PAGES, "redact_query", *LOGS),
+    *("render", "purpose", "unknown", "signals", *PAGES, "redact_query", *LOGS),
 )
 _STATE = ("store", *LOGS)
 """The settings of subcommands that read a store."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from manners.settings import Settings
 
 
-@takes("max_pages", "max_minutes", *PAGES, "redact_query", *LOGS)
+@takes("max_pages", "max_minutes", "purpose", "unknown", "signals", *PAGES, "redact_query", *LOGS)
 def command(
     urls: UrlsArgument = None,
     output: OutputOption = None,

@@ -107,7 +107,8 @@ def _by_file(
 def _live(urls: Iterable[str], options: Options) -> Iterator[PageUsage]:
     """What each page may be used for; pages are fetched one after the other."""
     settings = options.load()
-    return _fetched(urls, settings.but(store=settings.store or inputs.STORE))
+    # Every page is asked about, whatever the settings want pages for.
+    return _fetched(urls, settings.but(store=settings.store or inputs.STORE, purpose=None))
 
 
 def _fetched(urls: Iterable[str], settings: "Settings") -> Iterator[PageUsage]:

@@ -16,7 +16,7 @@ except ModuleNotFoundError as error:
 from manners.crawler.frontier.queries import Queries, insert_crawl
 from manners.crawler.frontier.tables import FIRST_VERSION, crawls, pages, urls
 from manners.crawler.frontier.values import clean
-from manners.crawler.reasons import NO_ROOM, NOT_NAMED, OTHER_HOST
+from manners.crawler.reasons import NO_ROOM, NOT_NAMED, OTHER_HOST, USAGE
 from manners.store.database import Store
 
 CRAWL, LIST, DISCOVERY = "crawl", "get", "discover"
@@ -33,6 +33,7 @@ _REASONS_BY_SETTING = {
     **dict.fromkeys(
         ("agent", "dialect", "profile", "respect_robots", "hosts", "exclude", "include"), _VERDICTS
     ),
+    **dict.fromkeys(("purpose", "unknown", "signals"), (USAGE,)),
 }
 """Settings, and what is blocked for which reasons because of them."""
 

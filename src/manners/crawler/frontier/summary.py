@@ -201,9 +201,13 @@ class CrawlSummary:
         return self._stream(select(*columns).where(asked))
 
     def decisions(self) -> Iterator[Any]:
-        """The last decision about every URL: the number of its record, and its metadata or None."""
+        """The last decision about every URL.
+
+        The number of its record, its metadata or None, and `state` and `reason` of the URL.
+        """
         with_record = urls.outerjoin(evidence, evidence.c.id == urls.c.evidence)
-        query = select(urls.c.evidence, evidence.c.metadata).select_from(with_record)
+        columns = (urls.c.evidence, evidence.c.metadata, urls.c.state, urls.c.reason)
+        query = select(*columns).select_from(with_record)
         return self._stream(query.where(self._all_urls & urls.c.evidence.is_not(None)))
 
     def outcomes(self) -> Iterator[Any]:

@@ -125,7 +125,13 @@ class FetchResult(NamedTuple):
         """The page, unless it is a sitemap, is tried again, or was never to be fetched."""
         page = self.page
         is_hidden = page.kind != "page" or page.state == "queued" or page.reason == NOT_NAMED
-        return None if is_hidden else page
+        if is_hidden:
+            return None
+        if page.decision is None:
+            return page
+        from manners.client.purposes import with_usage  # few crawls have a purpose
+
+        return with_usage(page, page.decision, title="", links=(), rendered="")
 
 
 class Change(NamedTuple):

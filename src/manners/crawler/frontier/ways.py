@@ -11,7 +11,15 @@ from typing import NamedTuple, Protocol
 
 from manners.crawler.frontier.room import Room
 from manners.crawler.frontier.values import FoundUrl, Key, place_of, unpack
-from manners.crawler.reasons import DEPTH, NOFOLLOW, NOT_NAMED, OTHER_HOST, TOO_MANY_HOPS, TRAP
+from manners.crawler.reasons import (
+    DEPTH,
+    NOFOLLOW,
+    NOT_NAMED,
+    OTHER_HOST,
+    TOO_MANY_HOPS,
+    TRAP,
+    USAGE,
+)
 
 RANKS = {NOT_NAMED: 0, NOFOLLOW: 1, OTHER_HOST: 2, TOO_MANY_HOPS: 3, DEPTH: 4, "": 5}
 """How good a way to a URL is. These reasons depend on where a URL was found: another way to it may
@@ -95,8 +103,12 @@ class KnownUrl:
 
     @property
     def rank(self) -> int:
-        """How good the best way to it is."""
-        return rank_of(self.reason) if self.state == "blocked" else _OPEN
+        """How good the best way to it is.
+
+        A page that is not kept was fetched all the same, and leads on to others.
+        """
+        is_blocked = self.state == "blocked" and self.reason != USAGE
+        return rank_of(self.reason) if is_blocked else _OPEN
 
 
 class Stored(Protocol):

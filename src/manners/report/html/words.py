@@ -16,6 +16,7 @@ REASONS = {
     "too-many-redirects": "Too many redirects",
     "unreachable": "robots.txt unreachable",
     "too-large": "robots.txt too large",
+    "usage": "Refused for the purpose of the crawl",
     "invalid-url": "Invalid URL",
     "trap: repeated-segment": "The same path segment again and again",
     "trap: too-long": "URL too long",
@@ -32,6 +33,7 @@ DECISIONS = {
     "unreachable": "robots.txt unreachable",
     "stale-copy": "an earlier copy of robots.txt",
     "not-respected": "robots.txt ignored by your settings",
+    "usage": "refused for the purpose of the crawl",
     "too-large": "robots.txt too large",
     "too-many-rules": "too many rules in robots.txt",
 }

@@ -7,7 +7,6 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from manners.client.page import Page
-from manners.client.page_signals import robots_of
 from manners.signals import Purpose, Usage, usage
 from manners.urls import with_scheme
 from manners.web.api import Parameters, Resource
@@ -53,7 +52,7 @@ async def read_site(call: Call, query: UsageQuery) -> UsageReply:
     url, service = with_scheme(query.url), call.service
     agent = service.asked_agent if query.agent is UNSET else query.agent
     if not query.page:
-        robots = robots_of(await call.site(url))
+        robots = (await call.site(url)).robots_for_usage
         return _reply(url, await service.compute(_by_robots, url, agent, robots))
     call.may_retrieve(url)
     page = await service.client.get(url)

@@ -52,7 +52,8 @@ class MayFetchResult(Struct, kw_only=True):
         Meta(
             description="rule-matched, no-rule-matched, no-group, robots-txt-itself, too-large,"
             " too-many-rules, excluded (by the user's settings), unavailable (there is no"
-            " robots.txt), unreachable, stale-copy, not-respected"
+            " robots.txt), unreachable, stale-copy, not-respected, usage (refused for the"
+            " user's purpose)"
         ),
     ]
     line: Annotated[int, Meta(description="The deciding line of robots.txt; 0 for none.")]
