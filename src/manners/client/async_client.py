@@ -180,8 +180,7 @@ class AsyncClient:
         `max_bytes` limits how much is read, instead of the settings. With `is_page=False`, as for a
         sitemap, it takes nothing of the budget and need not match an inclusion.
         """
-        chain = self._chain(url, headers)
-        chain.is_page = is_page
+        chain = self._chain(url, headers, is_page=is_page)
         if self.budget is not None and is_page:
             self.budget.reserve(self.robots.clock())
         try:
@@ -365,12 +364,17 @@ class AsyncClient:
                 self._settle(chain)
 
     def _chain(
-        self, url: str, headers: Mapping[str, str] = NO_HEADERS, max_redirects: int | None = None
+        self,
+        url: str,
+        headers: Mapping[str, str] = NO_HEADERS,
+        max_redirects: int | None = None,
+        *,
+        is_page: bool = True,
     ) -> RedirectChain:
         """A request that begins with a URL, with the headers of the caller and of the settings."""
         headers = self._requesters.headers.plus(checked(headers) if headers else headers, url)
         most = self.settings.page_max_redirects if max_redirects is None else max_redirects
-        return RedirectChain(url, headers, most)
+        return RedirectChain(url, headers, most, is_page=is_page)
 
     def _request(
         self, method: str, chain: RedirectChain, max_bytes: int | None = None, body: bytes = b""
