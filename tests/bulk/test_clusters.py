@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from manners.bulk import Sites
+from manners.bulk.decisions import ADD
 from manners.bulk.engines import TYPES, TableCheck
 from manners.bulk.records import BulkError
 from manners.errors import MissingExtra, UnknownName
@@ -33,7 +34,7 @@ URLS = pa.table(
 def test_added_columns_have_types_that_every_engine_has() -> None:
     """No dictionaries, and no other types when there are no rows."""
     for urls in (URLS, URLS.slice(0, 0)):
-        found = TableCheck("MyBot").with_records(urls, ROBOTS)
+        found = TableCheck("MyBot", add=TYPES).with_records(urls, ROBOTS)
         assert {name: found.schema.field(name).type for name in TYPES} == TYPES
         assert found.num_rows == urls.num_rows
 
@@ -69,7 +70,7 @@ def test_it_travels_to_workers() -> None:
     travelled = pickle.dumps(TableCheck("MyBot", keep=["id"], profile="google"))
     assert len(travelled) < 2000
     check = pickle.loads(travelled)
-    assert check.with_records(URLS, ROBOTS).column_names == ["id", *TYPES]
+    assert check.with_records(URLS, ROBOTS).column_names == ["id", *ADD]
 
 
 def test_threads_of_a_process_read_an_archive_once(

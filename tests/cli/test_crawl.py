@@ -554,8 +554,11 @@ def test_politeness_is_shared_by_a_server(
     folder = tmp_path / "valkey"
     folder.mkdir()
     server = Valkey(folder)
-    ran = run("--max-minutes", "0.02", "--politeness", server.url, site.url(SHOP))
-    assert (ran.code, paths(site)) == (3, [])
+    for minutes in ("0.02", "0.2", "2"):  # on a busy machine, they are over before it has begun
+        ran = run("--new", "--max-minutes", minutes, "--politeness", server.url, site.url(SHOP))
+        assert (ran.code, paths(site)) == (3, [])
+        if ran.err:
+            break
     assert f"'{server.url}'" in ran.err
     assert "no request may start until it answers again" in ran.err
     server.start()
@@ -573,8 +576,11 @@ def test_politeness_is_shared_by_a_server(
     finally:
         server.kill()
     fetched = len(site.log)
-    ran = run("resume", "--max-pages", "9", "--max-minutes", "0.02")
-    assert len(site.log) == fetched
+    for minutes in ("0.02", "0.2", "2"):
+        ran = run("resume", "--max-pages", "9", "--max-minutes", minutes)
+        assert len(site.log) == fetched
+        if ran.err:
+            break
     assert "no request may start until it answers again" in ran.err
 
 

@@ -91,13 +91,13 @@ def test_a_signal_that_is_ignored_stays_ignored(
 
 
 def test_one_place_handles_signals() -> None:
-    """`crawl`, which asks what was there before; a second one would have to ask as well."""
+    """It asks what was there before; a second one would have to ask as well."""
     handling = {
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "src").rglob("*.py")
         if re.search(r"add_signal_handler|signal\.signal\(", path.read_text())
     }
-    assert handling == {"src/manners/cli/crawling.py"}
+    assert handling == {"src/manners/_interrupts.py"}
 
 
 def test_a_connection_that_a_server_closes_does_not_end_the_command() -> None:

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from subprocess import PIPE, Popen
 
@@ -40,9 +41,9 @@ class Attacked:
 
 
 @contextmanager
-def attacked(store: str = "") -> Iterator[Attacked]:
+def attacked(store: str = "", idle_seconds: float = LIMITS.idle_seconds) -> Iterator[Attacked]:
     """A service that can be attacked."""
-    command = [sys.executable, "-m", "tests.web.attacked", store]
+    command = [sys.executable, "-m", "tests.web.attacked", store, str(idle_seconds)]
     with Popen(command, stdin=PIPE, stdout=PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -52,12 +53,13 @@ def attacked(store: str = "") -> Iterator[Attacked]:
             process.stdin.close()
 
 
-async def _serve(store: str) -> None:
+async def _serve(store: str, idle_seconds: float) -> None:
     settings = Settings(store=store or None)
-    async with listening(settings, Serving(port=0, limits=LIMITS)) as address:
+    limits = replace(LIMITS, idle_seconds=idle_seconds)
+    async with listening(settings, Serving(port=0, limits=limits)) as address:
         print(address, flush=True)
         await asyncio.to_thread(sys.stdin.read)
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(sys.argv[1]))
+    asyncio.run(_serve(sys.argv[1], float(sys.argv[2])))

@@ -3,7 +3,6 @@
 import shlex
 import signal
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -11,6 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from manners._interrupts import ENDING, handling
 from manners._text import cut, printable
 from manners.cli import INTERRUPTED, UNDECIDED, inputs, render
 from manners.errors import StoreAway
@@ -150,13 +150,10 @@ class _Stoppable(Protocol):
 
 @contextmanager
 def interruptible(crawl: "_Stoppable", *, is_quiet: bool = False) -> Iterator[None]:
-    """Ctrl-C or SIGTERM stops the crawl gracefully; a second one aborts it.
-
-    A signal that is ignored stays ignored: `nohup`, and scripts with `&`, rely on it.
-    """
+    """Ctrl-C or SIGTERM stops the crawl gracefully; a second one aborts it."""
     signals = count()
 
-    def stop(*_: object) -> None:
+    def stop() -> None:
         # Another signal may come in the middle of this function: exactly one of them is the first.
         if next(signals) == 0:
             crawl.stop()
@@ -165,44 +162,19 @@ def interruptible(crawl: "_Stoppable", *, is_quiet: bool = False) -> Iterator[No
         else:
             crawl.abort()
 
-    if threading.current_thread() is not threading.main_thread():
+    with handling(stop, *ENDING):
         yield
-        return
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number, handler in handlers.items():
-        # None is a handler that Python did not set and cannot restore.
-        if handler not in (signal.SIG_IGN, None):
-            signal.signal(number, stop)
-    try:
-        yield
-    finally:
-        for number, handler in handlers.items():
-            if handler not in (signal.SIG_IGN, None):
-                signal.signal(number, handler)
 
 
 @contextmanager
 def terminable() -> Iterator[None]:
     """SIGTERM ends what runs as Ctrl-C does, unless it is ignored."""
 
-    def stop(*_: object) -> None:
+    def stop() -> None:
         raise KeyboardInterrupt
 
-    handler = signal.getsignal(signal.SIGTERM)
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or handler in (signal.SIG_IGN, None):
+    with handling(stop, signal.SIGTERM):
         yield
-        return
-    signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, handler)
-
-
-def ignore_interrupts() -> None:
-    """Leave Ctrl-C, which on a terminal reaches every process of its group, to another process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def read_status(settings: "Settings", place: str, crawl: int | None = None) -> "tuple[Status, str]":

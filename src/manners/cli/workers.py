@@ -141,7 +141,8 @@ def _work(settings: "Settings", number: int, output: Path | None, pages: Connect
     """One worker, in its own process."""
     from contextlib import nullcontext
 
-    from manners.cli.crawling import ignore_interrupts, interruptible
+    from manners._interrupts import ignore_interrupts
+    from manners.cli.crawling import interruptible
     from manners.cli.folder import PageFolder
     from manners.cli.watching import page_line
     from manners.crawler.crawl import Crawl

@@ -2,13 +2,13 @@
 
 import asyncio
 import resource
-import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import cast
 
 from aiohttp import web
 
+from manners._interrupts import ENDING, handling
 from manners.settings import Settings
 from manners.web.application import application
 from manners.web.connections import Connections
@@ -60,7 +60,7 @@ async def listening(settings: Settings, serving: Serving) -> AsyncIterator[str]:
 
 @contextmanager
 def _signals(loop: asyncio.AbstractEventLoop, stopped: asyncio.Event) -> Iterator[None]:
-    """Stop at a signal, unless it is ignored; at a second one, at once."""
+    """Stop at a signal; at a second one, at once."""
     task = asyncio.current_task()
 
     def stop() -> None:
@@ -68,18 +68,8 @@ def _signals(loop: asyncio.AbstractEventLoop, stopped: asyncio.Event) -> Iterato
             task.cancel()
         stopped.set()
 
-    numbers = [
-        number
-        for number in (signal.SIGINT, signal.SIGTERM)
-        if signal.getsignal(number) not in (signal.SIG_IGN, None)
-    ]
-    for number in numbers:
-        loop.add_signal_handler(number, stop)
-    try:
+    with handling(lambda: loop.call_soon_threadsafe(stop), *ENDING):
         yield
-    finally:
-        for number in numbers:
-            loop.remove_signal_handler(number)
 
 
 def _files_allowed() -> int:

@@ -19,6 +19,7 @@ from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
+from manners._interrupts import handling
 from manners._text import cut, printable
 from manners.client.async_client import AsyncClient
 from manners.compat.mcp.pipes import InputLines, OutputLines
@@ -192,8 +193,6 @@ async def _serve(
 ) -> None:
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert task is not None  # noqa: S101 (a coroutine runs in one)
-    with suppress(NotImplementedError):  # Windows
-        loop.add_signal_handler(signal.SIGTERM, task.cancel)
     entries = max(settings.cache_entries, _SITES)
     client = AsyncClient(settings=settings, budget=budget, cache_entries=entries)
     tool_server = ToolServer(ToolContext(client, purpose))
@@ -202,7 +201,8 @@ async def _serve(
     lines: Any = InputLines(streams.source)
     output: Any = OutputLines(streams.sink, task.cancel)
     try:
-        async with stdio_server(lines, output) as (received, sent):
-            await server.run(received, sent, server.create_initialization_options())
+        with handling(lambda: loop.call_soon_threadsafe(task.cancel), signal.SIGTERM):
+            async with stdio_server(lines, output) as (received, sent):
+                await server.run(received, sent, server.create_initialization_options())
     finally:
         await tool_server.close()
