@@ -39,7 +39,7 @@ PAGES = [*sorted(DOCS.rglob("*.md")), README]
 COMING_FROM = sorted(set(DOCS.glob("coming-from/*.md")) - {DOCS / "coming-from" / "today.md"})
 """Pages with tables of calls: `test_coming_from` runs their rows and their blocks."""
 
-BROWSED = ("browser.md", "crawlee.md")
+BROWSED = ("browser.md",)
 """Pages whose examples need a browser."""
 
 OTHERS = [name for name in names() if name != DEFAULT]

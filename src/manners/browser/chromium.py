@@ -1,5 +1,6 @@
 """The Chromium of this machine: that of Playwright, or of the system's packages."""
 
+import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,3 +35,8 @@ def chromium(driver: "Playwright") -> str:
     if found is None:
         raise NoChromium
     return found
+
+
+def may_sandbox() -> bool:
+    """Whether Chromium may use its sandbox: it does not start with one for root."""
+    return not hasattr(os, "geteuid") or os.geteuid() != 0

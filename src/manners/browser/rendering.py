@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from manners import logs
 from manners._text import cut, printable
-from manners.browser.chromium import chromium
+from manners.browser.chromium import chromium, may_sandbox
 from manners.browser.gate import SEALED, BrowserGate, BrowserRequest, RefusedRequest, is_window
 from manners.browser.need import needs_browser
 from manners.browser.policy import LoadingPolicy
@@ -171,11 +171,10 @@ class _RenderBrowser:
             "proxy": SEALED["proxy"],
             "args": list(_ARGUMENTS),
         }
-        is_root = hasattr(os, "geteuid") and os.geteuid() == 0
         try:
-            browser = await driver.chromium.launch(**options, chromium_sandbox=not is_root)
+            browser = await driver.chromium.launch(**options, chromium_sandbox=may_sandbox())
         except Error:
-            if is_root:
+            if not may_sandbox():
                 raise
             browser = await driver.chromium.launch(**options, chromium_sandbox=False)
             logs.warned("Chromium runs without its sandbox, which this system does not allow")
