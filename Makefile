@@ -82,6 +82,7 @@ bench: $(VENV)/measured
 	$(BIN)/python -m benchmarks.bulk
 	$(BIN)/python -m benchmarks.impact
 	$(BIN)/python -m benchmarks.lint
+	$(BIN)/python -m benchmarks.web
 
 # The fragments in changes/ become a section of CHANGELOG.md: make changelog VERSION=0.3.0
 changelog: $(VENV)/checked
@@ -105,7 +106,7 @@ tester: $(VENV)/installed
 	@command -v npm >/dev/null || { echo "Install npm with the packages of your system."; exit 1; }
 	@mkdir -p build
 	@test -e build/$$($(SINGLE) PYODIDE) || $$($(SINGLE) NPM_PACK) --silent --pack-destination build
-	$(BIN)/manners tester --pyodide build/$$($(SINGLE) PYODIDE) --output build/tester.html --force
+	@$(BIN)/manners tester --pyodide build/$$($(SINGLE) PYODIDE) --output build/tester.html --force
 
 # Chromium, for tests and pictures of pages; the tests are skipped where there is none.
 browser:

@@ -1,6 +1,8 @@
 """The pictures of the documentation: `make pictures`. The same comes out until something changes.
 
 docs/pictures/report.png   the beginning of a report, in Chromium
+docs/pictures/tester.png   the tester of `manners serve`, wide
+docs/pictures/diff.png     its comparison of two files, in the dark
 docs/pictures/live.svg     what `manners crawl` shows on a terminal while it runs
 """
 
@@ -46,6 +48,27 @@ def report_png(path: Path) -> None:
             shown.goto(file.as_uri())
             shown.screenshot(path=path)
             browser.close()
+
+
+def service_pngs(tester: Path, diff: Path) -> None:
+    """Pages of the service, with their examples."""
+    from playwright.sync_api import sync_playwright
+
+    from tests.web.browser import background, tab
+    from tests.web.service import service
+
+    with sync_playwright() as driver, background(service()) as asker:
+        browser = driver.chromium.launch(executable_path=shutil.which("chromium"))
+        with tab(browser, asker.address, width=1280) as seen:
+            seen.page.set_viewport_size({"width": 1280, "height": 980})
+            seen.page.wait_for_selector(".findings li")
+            seen.page.wait_for_selector(".differs:not([hidden])")
+            seen.page.screenshot(path=tester)
+        with tab(browser, asker.address, "/diff", scheme="dark") as seen:
+            seen.page.set_viewport_size({"width": 1280, "height": 1000})
+            seen.page.wait_for_selector(".witnesses li")
+            seen.page.screenshot(path=diff)
+        browser.close()
 
 
 class _Running:
@@ -116,5 +139,6 @@ if __name__ == "__main__":
     PICTURES.mkdir(exist_ok=True)
     live_svg(PICTURES / "live.svg")
     if shutil.which("chromium") is None:
-        sys.exit("no Chromium here, and so no picture of the report: `make browser` installs it")
+        sys.exit("no Chromium here, and so no pictures of pages: `make browser` installs it")
     report_png(PICTURES / "report.png")
+    service_pngs(PICTURES / "tester.png", PICTURES / "diff.png")

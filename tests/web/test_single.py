@@ -142,7 +142,7 @@ def test_it_works_from_a_disk_without_network(opened: Tab) -> None:
     cell = page.get_by_role("button", name=re.compile("^MyBot: disallowed, line 2"))
     cell.click()
     page.wait_for_selector("text=MyBot may not fetch /a")
-    assert page.locator(".ink .decides").inner_text() == "Disallow: /a"
+    page.locator(".ink .decides").filter(has_text="Disallow: /a").wait_for()
     assert not page.get_by_label("Site", exact=True).is_visible()
     loaded = [url for url in opened.asked if not url.startswith(("data:", "blob:"))]
     assert loaded == [opened.address]

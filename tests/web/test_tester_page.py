@@ -72,9 +72,10 @@ def wait_for(found: "Locator", text: str) -> None:
     found.filter(has_text=text).wait_for()
 
 
-def marked(seen: Tab) -> str:
-    """The line that lights up in the editor."""
-    return seen.page.locator(".ink .decides").inner_text()
+def wait_for_mark(seen: Tab, line: str) -> None:
+    """Wait until a line, and no other, lights up in the editor."""
+    wait_for(seen.page.locator(".ink .decides"), line)
+    assert seen.page.locator(".ink .decides").count() == 1
 
 
 def selected(seen: Tab) -> str:
@@ -97,7 +98,7 @@ def test_a_keystroke_changes_a_cell_and_its_line_lights_up(shown: Tab) -> None:
     wait_for(cell(shown, "/c", "MyBot"), "line 4")
     cell(shown, "/c", "MyBot").click()
     shown.page.wait_for_selector("text=decides")
-    assert marked(shown) == "Disallow: /c"
+    wait_for_mark(shown, "Disallow: /c")
     editor(shown).press("Control+End")
     editor(shown).press("Backspace")
     wait_for(cell(shown, "/a/b", "MyBot"), "line 3")
@@ -116,7 +117,7 @@ def test_the_cell_leads_to_the_line_and_says_why(shown: Tab) -> None:
     ]
     rules.nth(1).get_by_role("button").click()
     assert selected(shown) == "Disallow: /a"
-    assert marked(shown) == "Disallow: /a"
+    wait_for_mark(shown, "Disallow: /a")
     cell(shown, "/a/c", "MyBot").dblclick()
     assert selected(shown) == "Disallow: /a"
 
@@ -452,7 +453,7 @@ def test_a_comparison_says_what_changes_and_shows_the_lines(
         wait_for(impact, "Closed")
         wait_for(impact, "Opened")
         seen.page.get_by_role("button", name="/c: show the lines").click()
-        assert seen.page.locator(".ink .decides").all_inner_texts() == ["Disallow: /c"]
+        wait_for_mark(seen, "Disallow: /c")
         seen.page.get_by_role("button", name="Swap").click()
         assert seen.page.get_by_label("robots.txt before").input_value() == AFTER
         wait_for(impact.locator(".change").first, "/c")

@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 from aiohttp import web
+from multidict import CIMultiDict
 
 from manners.settings import Settings
 from manners.web import pages
@@ -18,6 +19,7 @@ from manners.web.problems import ServiceProblem
 from manners.web.service import SERVICE, Call, Service, Serving
 
 _JSON = "application/json"
+_JSON_HEADERS = CIMultiDict({"Content-Type": _JSON})
 
 
 def application(settings: Settings, serving: Serving | None = None) -> web.Application:
@@ -61,13 +63,13 @@ def _handler(resource: Resource) -> Handler:
     async def answer_query(request: web.Request) -> web.Response:
         parameters = _of_query(request.query_string, resource)
         reply = await resource.answer(Call.of(request), parameters)
-        return web.Response(body=_encode(reply), content_type=_JSON)
+        return web.Response(body=_encode(reply), headers=_JSON_HEADERS)
 
     async def answer_body(request: web.Request) -> web.Response:
         call, kind = Call.of(request), request.content_type
         if kind == _JSON:
             reply = await resource.answer(call, read(await call.body()))
-            return web.Response(body=_encode(reply), content_type=_JSON)
+            return web.Response(body=_encode(reply), headers=_JSON_HEADERS)
         if resource.answer_bytes is None or kind != resource.content_type:
             kinds = " or ".join(filter(None, (_JSON, resource.content_type)))
             raise ServiceProblem(415, f"The content type is {kind!r}.", f"Send {kinds}.")

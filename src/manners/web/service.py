@@ -45,6 +45,8 @@ class Service:
 
     def __init__(self, settings: Settings, serving: Serving) -> None:
         self.settings, self.serving = settings, serving
+        self.overrides = settings.overrides
+        """What the settings decide before robots.txt does."""
         self.traffic = Traffic(serving.limits, time.monotonic)
         self.replies: dict[tuple[str, int], int] = {}
         """How many replies there were, by route and status."""

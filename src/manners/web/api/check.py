@@ -107,7 +107,7 @@ async def check_one(call: Call, query: CheckQuery) -> dict[str, Any]:
     """One URL for one agent."""
     url, service = with_scheme(query.url), call.service
     agent = service.asked_agent if query.agent is UNSET else query.agent
-    override = service.settings.overrides.check(url)
+    override = service.overrides.check(url)
     if override is not None:
         return override.to_dict()
     return (await call.site(url)).check(url, agent).to_dict()
@@ -134,7 +134,7 @@ async def check_many(call: Call, request: CheckRequest) -> CheckReply:
         return await service.compute(_by_file, urls, policies, request.detail)
     if request.dialect is not UNSET:
         raise _no_dialect()
-    sites, overrides = await _sites(call, urls), service.settings.overrides
+    sites, overrides = await _sites(call, urls), service.overrides
     if request.detail == "verdict":
         return await service.compute(_live, urls, agents, sites, overrides)
     allowed = await service.compute(_allowed_live, urls, agents, sites, overrides)
@@ -154,7 +154,7 @@ async def check_column(call: Call, body: bytes, query: str) -> tuple[bytes, str]
         raise _no_dialect()
     given = [with_scheme(url or "") for url in urls.to_pylist()]
     sites = await _sites(call, given)
-    overrides = service.settings.overrides
+    overrides = service.overrides
     allowed = await service.compute(_allowed_live, given, agents, sites, overrides)
     return write_columns(allowed), CONTENT_TYPE
 
@@ -172,7 +172,7 @@ def _no_dialect() -> ServiceProblem:
 
 async def _sites(call: Call, urls: Iterable[str]) -> dict[str, Site]:
     """The sites of URLs, by origin; those that are not URLs are left out."""
-    overrides = call.service.settings.overrides
+    overrides = call.service.overrides
     origins: dict[str, str] = {}
     for url in urls:
         try:

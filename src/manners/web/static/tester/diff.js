@@ -6,6 +6,7 @@ import { Address, readState, share } from "./fragment.js";
 import { Latest } from "./latest.js";
 
 const PAUSE = 150; // milliseconds without typing
+const NAMED = 12; // agents of a change, by name
 const EXAMPLE = {
   before: "User-agent: *\nDisallow: /cart/\nDisallow: /search\nAllow: /search/help\n\nUser-agent: GPTBot\nDisallow: /\n",
   robots: "User-agent: *\nDisallow: /cart/\nDisallow: /search\nDisallow: /*.pdf$\nCrawl-delay: 5\n\nUser-agent: GPTBot\nDisallow: /private/\n",
@@ -15,6 +16,11 @@ export async function startDiff(root, backend) {
   const comparison = new Comparison(root, backend);
   await comparison.open();
   return comparison;
+}
+
+function namesOf(agents) {
+  const named = shown(agents.slice(0, NAMED).join(", "), 600);
+  return agents.length > NAMED ? `${named} and ${agents.length - NAMED} more.` : named;
 }
 
 class Comparison {
@@ -112,7 +118,7 @@ class Comparison {
       "article.change",
       {},
       make("h3", {}, shown(change.who, 200)),
-      change.agents.length > 3 ? make("p.note", {}, shown(change.agents.join(", "), 400)) : null,
+      change.agents.length > 3 ? make("p.note", {}, namesOf(change.agents)) : null,
       change.decided ? null : make("p.note", {}, "There may be more: the proof was cut short."),
       make("div.pair", {}, list("Closed", "no", change.closed), list("Opened", "ok", change.opened)),
     );
