@@ -22,7 +22,7 @@ from manners.evidence.store import EvidenceStore, Filter
 from manners.store import writer
 from tests.contracts.postgres import Postgres
 from tests.evidence.drafts import NOW, clerk, draft, drafts, file, site
-from tests.evidence.places import Places, ended, execute, process
+from tests.evidence.places import Places, all_ended, ended, execute, process
 
 STANDSTILL = 60.0
 """Seconds after which a test that stands still is ended; no promise depends on them."""
@@ -739,7 +739,7 @@ def test_processes_append_to_one_store(places: Places) -> None:
     """Four at a time, on a store that is not there yet: one chain, every number once."""
     place = places.new()
     started = [process("append", place, number, 150) for number in range(4)]
-    numbers = [json.loads(ended(each)) for each in started]
+    numbers = [json.loads(told) for told in all_ended(started)]
     assert sorted(itertools.chain(*numbers)) == list(range(1, 601))
     assert all(mine == sorted(mine) for mine in numbers)
     check(place, 600)

@@ -79,3 +79,13 @@ def ended(started: Any, seconds: float = 400.0) -> str:
     told, complaints = started.communicate("", timeout=seconds)
     assert (started.returncode, complaints) == (0, ""), complaints
     return str(told)
+
+
+def all_ended(started: Sequence[Any]) -> list[str]:
+    """What several processes have printed; if one failed, the others are ended, too."""
+    try:
+        return [ended(each) for each in started]
+    finally:
+        for each in started:
+            with each:
+                each.kill()

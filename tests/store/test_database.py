@@ -37,7 +37,7 @@ from manners.store.postgres import OneByOne, _session
 from tests.contracts.postgres import Postgres
 from tests.contracts.valkey import free_port
 from tests.evidence.drafts import drafts
-from tests.evidence.places import Places, ended, execute, process
+from tests.evidence.places import Places, all_ended, ended, execute, process
 
 # Places.
 
@@ -492,7 +492,7 @@ def test_processes_make_one_store(places: Places) -> None:
     for each in started:
         each.stdin.write("\n")
         each.stdin.flush()
-    assert [ended(each) for each in started] == [f"{Head()}\n"] * 4
+    assert all_ended(started) == [f"{Head()}\n"] * 4
     assert execute(place, "SELECT count(*) FROM evidence_head") == [(1,)]
     assert execute(place, "SELECT version_num FROM manners_version") == [(schema.VERSION,)]
 

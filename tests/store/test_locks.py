@@ -13,7 +13,7 @@ from manners.errors import StoreError
 from manners.evidence.store import EvidenceStore
 from manners.store.database import Store
 from manners.store.locks import InUse
-from tests.evidence.places import Places, ended, process
+from tests.evidence.places import Places, all_ended, process
 
 
 def test_one_is_alone_however_many_want_to_be(places: Places, tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ def test_one_is_alone_however_many_want_to_be(places: Places, tmp_path: Path) ->
     place = places.new()
     EvidenceStore(place).close()
     started = [process("alone", place, str(tmp_path / "mark")) for _ in range(3)]
-    found = [json.loads(ended(each)) for each in started]
+    found = [json.loads(told) for told in all_ended(started)]
     assert [each["met"] for each in found] == [0, 0, 0]
     assert all(each["was"] for each in found)
 
