@@ -243,6 +243,14 @@ def test_markdown_for_a_pull_request(run: Run) -> None:
     assert not re.search(r"(?<!\\)(<img|\]\(|`)", ran.out)
 
 
+def test_a_comment_mentions_nobody(run: Run) -> None:
+    """Sites of social networks have rules such as `/@name`; GitHub would notify a user."""
+    Path("new.txt").write_bytes(b"User-agent: *\nDisallow: /@octocat/\n")
+    out = run("old.txt", "new.txt", "--output-format", "markdown").out
+    assert "octocat" in out
+    assert not re.search(r"@(?!&#8203;)", out)
+
+
 def test_nothing_of_a_file_reaches_a_terminal_raw(run: Run) -> None:
     """Patterns, names and sitemaps are escaped."""
     evil = b"User-agent: *\nDisallow: /\x1b[31m\x07\nSitemap: https://a/\x1b]0;x\x07\n"

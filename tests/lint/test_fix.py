@@ -197,6 +197,31 @@ def test_unsafe_includes_safe() -> None:
     assert fix(body, unsafe=True) == b"User-agent: *\nDisallow: /admin/\nDisallow: /b\n"
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\xef\xbb\xbf" * 60 + b"User-agent: *\nDisallow: /a*\n",
+        "ï»¿".encode() * 60 + b"User-agent: *\nDisallow: /a*\n",
+        b"User-agent: *\nDisallow: " + b"https://example.com/" * 60 + b"a*\n",
+        b"Disallow: /b*\nUser-agent: *\nDisallow: " + b"https://example.com/" * 21 + b"a\n",
+    ],
+    ids=["marks", "garbled marks", "URLs within URLs", "the same, one more round"],
+)
+@pytest.mark.parametrize("unsafe", [False, True])
+def test_fixes_that_make_room_for_others_without_an_end(body: bytes, unsafe: bool) -> None:
+    """Each round removes one of many layers: all of them or none, so that it is done once."""
+    fixed = fix(body, unsafe=unsafe, select=("all",))
+    assert fix(fixed, unsafe=unsafe, select=("all",)) == fixed
+
+
+def test_garbled_marks_are_removed_together() -> None:
+    """Files that were joined, or converted again and again, have several."""
+    marks = "ï»¿ï»¿п»ї".encode()
+    assert fix(marks + b"User-agent: *\nDisallow: /a\n", unsafe=True) == (
+        b"User-agent: *\nDisallow: /a\n"
+    )
+
+
 # Any file.
 
 PATTERNS = st.text(st.sampled_from("ab/*$"), max_size=6).map(

@@ -54,17 +54,27 @@ def with_proved_fixes(source: Source, findings: list[Finding]) -> list[Finding]:
 
 def fixed(source: Source, check: Check, unsafe: bool = False) -> bytes:
     """The file with all fixes applied that can be; the same again changes nothing more."""
+    safe = _settled(source, check)
+    return (_settled(safe, check, unsafe=True) if unsafe else safe).body
+
+
+def _settled(source: Source, check: Check, unsafe: bool = False) -> Source:
+    """The file in which nothing is left to fix; as it was, if that takes too many rounds.
+
+    A file that was fixed half-way would change again the next time.
+    """
+    current = source
     for _ in range(ROUNDS):
         budget = StepBudget(_ROUND_STEPS)
-        fixes = [finding.fix for finding in check(source) if finding.fix is not None]
-        chosen = choose(source, [fix for fix in fixes if fix.is_safe], budget)
+        fixes = [finding.fix for finding in check(current) if finding.fix is not None]
+        chosen = choose(current, [fix for fix in fixes if fix.is_safe], budget)
         if not chosen and unsafe:
             chosen = _apart([fix for fix in fixes if not fix.is_safe])
-        data = _edited(source, chosen)
-        if not chosen or data == source.body:
-            break
-        source = Source(data, source.engines, source.url)
-    return source.body
+        data = _edited(current, chosen)
+        if not chosen or data == current.body:
+            return current
+        current = Source(data, source.engines, source.url)
+    return source
 
 
 def choose(source: Source, fixes: list[Fix], budget: StepBudget) -> list[Fix]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from manners._text import count, cut
 from manners.cli.comparing import Comparison, describe_rule
-from manners.cli.finding_formats.github import plain
+from manners.cli.finding_formats import github
 from manners.lint.difference import AgentChange
 from manners.lint.sentences import by_importance
 
@@ -28,6 +28,14 @@ def report(found: Sequence[Comparison]) -> Iterator[str]:
         if len(changes) > _CLASSES:
             yield from (f"And {count(len(changes) - _CLASSES, 'more kind')} of agents.", "")
         yield "</details>"
+
+
+def plain(text: str) -> str:
+    """Text that Markdown shows as it is; a path such as `/@name` notifies nobody.
+
+    GitHub looks for mentions in what is shown, so escaping the sign alone does not help.
+    """
+    return github.plain(text).replace("@", "@&#8203;")
 
 
 def _details(comparison: Comparison, change: AgentChange) -> Iterator[str]:

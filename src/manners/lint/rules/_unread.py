@@ -28,10 +28,10 @@ GOOGLE_KEYS = ("user-agent", "disallow", "allow", "sitemap")
 
 GARBLED_MARK = re.compile(
     # EF BB BF, read as Latin-1 or Windows-1252 (once, twice), Windows-1251, code page 437; or
-    # replaced, or escaped.
-    "ï»¿|Ã¯Â»Â¿|п»ї|∩╗┐|&#65279;|&#xfeff;|".encode()
+    # replaced, or escaped. Files that were joined have several.
+    "(?:ï»¿|Ã¯Â»Â¿|п»ї|∩╗┐|&#65279;|&#xfeff;|".encode()
     # The engine skips the first byte of a replacement character, which a real mark has, too.
-    + rb"\xef?\xbf\xbd(?:\xef\xbf\xbd){2}",
+    + rb"\xef?\xbf\xbd(?:\xef\xbf\xbd){2})++",
     re.IGNORECASE,
 ).match
 
