@@ -159,6 +159,20 @@ def test_own_urls_from_a_sitemap(run: Run) -> None:
     assert "cannot read the sitemap" in broken.err
 
 
+def test_own_urls_from_a_store(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    """The pages that crawls know, each once, fetched or not."""
+    shop = page(
+        b'<a href="/x">x</a> <a href="/cart">cart</a>', headers=[("Content-Type", "text/html")]
+    )
+    with in_thread(Site(by_path({"/robots.txt": page(OLD), "/": shop}, page()))) as site:
+        for _ in range(2):
+            arguments = f"http://127.0.0.1:{site.ports[0]}/", "--delay", "0", "--store", "crawls.db"
+            assert runner(capsys, "crawl")(*arguments).code == 0
+    ran = run("old.txt", "new.txt", "--urls", "crawls.db")
+    assert ran.lines[1] == f"{LOSS}; 2 of your 3 URLs."
+    assert ran.err == ""
+
+
 def test_a_guard_for_some_agents(run: Run) -> None:
     """Only their verdicts decide the exit code."""
     assert run("old.txt", "new.txt", "--guard", "GPTBot").code == 0

@@ -60,7 +60,7 @@ def state_counts(connection: Connection) -> Iterator[Any]:
 
 def page_urls(connection: Connection) -> Iterator[str]:
     """The pages that the crawls and discoveries of a store know, each once."""
-    query = select(distinct(urls.c.url)).where(urls.c.kind == "page")
+    query = select(urls.c.url).where(urls.c.kind == "page").distinct()
     yield from connection.execute(query.execution_options(yield_per=_BATCH)).scalars()
 
 
