@@ -16,7 +16,8 @@ from multiprocessing import Pool
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from manners.lint.finding import Severity
+from manners.lint.finding import Finding, Severity
+from manners.lint.fixing import with_proved_fixes
 from manners.lint.rule import all_rules
 from manners.lint.source import Source
 from tests.shared import corpus
@@ -33,6 +34,8 @@ class LintedCorpusFile(NamedTuple):
 
     rules: dict[str, str]
     """The codes of the rules that found something, each with its worst severity."""
+    fixes: dict[str, str]
+    """Whether each of them has fixes that change no verdict: `safe`, `partly`, `unsafe`, `none`."""
     lines: int
     """Rule lines that belong to somebody."""
     effectless: int
@@ -46,15 +49,14 @@ class LintedCorpusFile(NamedTuple):
 def lint(body: bytes) -> LintedCorpusFile:
     """Every rule's findings in a file, and what automata say about its rule lines."""
     source = Source(body)
-    found: dict[str, str] = {}
-    for rule in all_rules():
-        severities = {finding.severity.value for finding in rule.check(source)}
-        worst = next((severity for severity in _WORST_FIRST if severity in severities), None)
-        if worst is not None:
-            found[rule.code] = worst
+    findings = [finding for rule in all_rules() for finding in rule.check(source)]
+    by_rule: dict[str, list[Finding]] = {}
+    for finding in with_proved_fixes(source, findings):
+        by_rule.setdefault(finding.code, []).append(finding)
     statuses = source.statuses.values()
     return LintedCorpusFile(
-        found,
+        {code: _worst(found) for code, found in by_rule.items()},
+        {code: _safety(found) for code, found in by_rule.items()},
         len(statuses),
         sum(status.is_decided and not status.matters for status in statuses),
         sum(status.is_decided and not status.decides for status in statuses),
@@ -62,11 +64,25 @@ def lint(body: bytes) -> LintedCorpusFile:
     )
 
 
+def _worst(findings: list[Finding]) -> str:
+    severities = {finding.severity.value for finding in findings}
+    return next(severity for severity in _WORST_FIRST if severity in severities)
+
+
+def _safety(findings: list[Finding]) -> str:
+    fixes = [finding.fix for finding in findings]
+    safe = [fix for fix in fixes if fix is not None and fix.is_safe]
+    if safe:
+        return "safe" if len(safe) == len(fixes) else "partly"
+    return "unsafe" if any(fixes) else "none"
+
+
 def count(results: list[LintedCorpusFile], day: str) -> dict[str, Any]:
     """The counts of the page."""
     defaults = {rule.code for rule in all_rules() if rule.is_default}
     worst: Counter[str] = Counter()
     by_rule: dict[str, Counter[str]] = {rule.code: Counter() for rule in all_rules()}
+    fixes: dict[str, Counter[str]] = {}
     for result in results:
         severities = {severity for code, severity in result.rules.items() if code in defaults}
         worst.update(severities)
@@ -74,6 +90,8 @@ def count(results: list[LintedCorpusFile], day: str) -> dict[str, Any]:
         worst["neither"] += severities <= {Severity.INFO.value}
         for code, severity in result.rules.items():
             by_rule[code][severity] += 1
+        for code, safety in result.fixes.items():
+            fixes.setdefault(code, Counter())[safety] += 1
     return {
         "date": day,
         "files": len(results),
@@ -87,6 +105,11 @@ def count(results: list[LintedCorpusFile], day: str) -> dict[str, Any]:
         "undecided_lines": sum(result.undecided for result in results),
         "undecided_files": sum(result.undecided > 0 for result in results),
         "rules": {code: dict(sorted(counts.items())) for code, counts in by_rule.items()},
+        "fixes": {
+            code: dict(sorted(counts.items()))
+            for code, counts in sorted(fixes.items())
+            if counts["safe"] or counts["partly"]
+        },
     }
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from manners.lint import Finding, Severity, fix, run
-from manners.lint.rule import all_rules
+from manners.lint.rule import LintRule, all_rules
 from tests.lint.verdicts import assert_same_verdicts
 from tests.shared import corpus, needs_shared
 from tests.sizes import size
@@ -41,6 +41,10 @@ COUNTS = {
     "X901": 586,
 }  # fmt: skip
 """In how many files of the corpus each rule of the default set finds something."""
+MEASURED = re.compile(
+    r"Offered for every such finding in (?:all of ([\d,]+)|([\d,]+) of ([\d,]+)) real files"
+    r"(?:, and for some in ([\d,]+))?\.$"
+).search
 
 
 def sample() -> dict[str, bytes]:
@@ -94,6 +98,23 @@ def test_what_differs_from_the_first_count_is_what_was_counted() -> None:
         numbers = [int(number.replace(",", "")) for number in re.split(", ", now)]
         found = [sum(rules[code].values()) for code in codes.split(", ")]
         assert numbers == found or set(numbers) == set(found), f"{codes}: {found}"
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
+def test_a_page_says_how_often_its_fix_is_proved(rule: LintRule) -> None:
+    """A fix that leaves verdicts as they are was tried on all real files with such a finding."""
+    counted = json.loads((DOCS / "_real_files.json").read_text(encoding="utf-8"))["fixes"]
+    found = MEASURED(" ".join(rule.page.sections.get("Fix", "").split()))
+    if rule.code not in counted:
+        assert found is None
+        return
+    assert found is not None, "how many real files is it proved for?"
+    all_of, safe, files, some = (
+        number and int(number.replace(",", "")) for number in found.groups()
+    )
+    fixes = Counter(counted[rule.code])
+    assert (files or all_of, some or 0) == (fixes.total(), fixes["partly"])
+    assert (safe or all_of) == fixes["safe"]
 
 
 def test_every_rule_of_the_default_set_is_counted() -> None:

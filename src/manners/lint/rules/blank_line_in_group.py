@@ -38,8 +38,9 @@ class BlankLineInGroup(LintRule):
     ```
 
     ## Fix
-    Removes the blank lines between the User-agent line and the last rule of the group. Safe:
-    none of 1,005 real files changed its meaning for RFC 9309 or Google.
+    Removes the blank lines between the User-agent line and the last rule of the group. Safe: none
+    of 1,005 real files changed its meaning for RFC 9309 or Google. Offered for every such finding
+    in 984 of 1,005 real files, and for some in 5.
     """
 
     code = "G202"

@@ -30,6 +30,7 @@ class EmptyRuleBesideOthers(LintRule):
 
     ## Fix
     Removes the line, if it is proved that no verdict changes: it was in all of the 119 files.
+    Offered for every such finding in 110 of 119 real files, and for some in 1.
     """
 
     code = "R306"

@@ -56,7 +56,8 @@ class MatchesNothing(LintRule):
 
     ## Fix
     Writes `/` for a word that means everything; unsafe, because URLs are then matched. Leaves the
-    value out where the word means nothing; safe.
+    value out where the word means nothing; safe. Offered for every such finding in 2 of 3 real
+    files.
     """
 
     code = "R309"

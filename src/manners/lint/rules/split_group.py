@@ -49,8 +49,9 @@ class SplitGroup(LintRule):
 
     ## Fix
     Moves the rules of the later group into the first one with the same agents, with its comments
-    and without its blank lines. Safe: merging the groups of 355 real files
-    changed no verdict. Not offered where the two groups have different agents.
+    and without its blank lines. Safe: merging the groups of 355 real files changed no verdict. Not
+    offered where the two groups have different agents. Offered for every such finding in 260 of 414
+    real files, and for some in 91.
     """
 
     code = "G204"

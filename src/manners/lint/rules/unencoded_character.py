@@ -55,7 +55,8 @@ class UnencodedCharacter(LintRule):
     ## Fix
     Encodes the characters. Safe for RFC 9309 (0 of 203 files changed). Unsafe where an engine that
     has to agree does not encode them itself, as Google does not what is in ASCII: the rule then
-    matches what it was written for.
+    matches what it was written for. Offered for every such finding in 27 of 187 real files, and for
+    some in 30.
     """
 
     code = "P404"
