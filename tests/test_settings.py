@@ -40,6 +40,8 @@ VALUES: dict[str, tuple[Any, str, str]] = {
     "exclude": (("/a", "*b?", "re:c,d"), '["/a", "*b?", "re:c,d"]', '["/a", "*b?", "re:c,d"]'),
     "include": (("/a", "/b"), "/a, /b", '["/a", "/b"]'),
     "signals": (("tdmrep", "rsl"), "tdmrep, rsl", '["tdmrep", "rsl"]'),
+    "purpose": ("ai-train", "ai-train", '"ai-train"'),
+    "unknown": ("deny", "deny", '"deny"'),
     "connect_timeout": (1.5, "1.5", "1.5"),
     "read_timeout": (4.0, "4", "4"),
     "total_timeout": (20.0, "2e1", "20"),
@@ -83,6 +85,16 @@ VALUES: dict[str, tuple[Any, str, str]] = {
     "headers": (("A: b",), '["A: b"]', '["A: b"]'),
     "cookies": (True, "true", "true"),
     "cookie_file": ("cookies.txt", "cookies.txt", '"cookies.txt"'),
+    "logins": (
+        {"https://a.example": "me:se:cret"},
+        '{"https://a.example/": "me:se:cret"}',
+        '{"https://A.example:443" = "me:se:cret"}',
+    ),
+    "client_certs": (
+        {"https://a.example": "me.pem"},
+        '{"https://a.example": "me.pem"}',
+        '{"https://a.example" = "me.pem"}',
+    ),
     "page_max_redirects": (0, "0", "0"),
     "max_pages": (50, "50", "50"),
     "max_minutes": (1.5, "1.5", "1.5"),
@@ -200,7 +212,7 @@ def test_defaults_are_the_numbers_of_the_specification() -> None:
     assert (made.max_urls, made.max_discovered, made.max_sitemaps) == (10_000, 1_000_000, 500)
     assert (made.sitemap_depth, made.link_depth, made.drop_tracking) == (5, 1, False)
     assert (made.source, made.same_domain, made.max_depth, made.attempts) == ("auto", True, None, 3)
-    assert made.render == "never"
+    assert (made.render, made.purpose, made.unknown) == ("never", None, "allow")
     assert (made.trap_repeats, made.trap_length) == (3, 2_000)
     assert (made.trap_segments, made.trap_alike) == (20, 1_000)
     assert (made.concurrency_prefix, made.delay_prefix) == ("host_concurrency:", "host_delay:")

@@ -127,7 +127,8 @@ def _next_steps(status: "Status", crawl: "Crawl", place: str, output: Path | Non
 def _not_stored(settings: "Settings") -> str:
     """Options that have to be given again, because they may hold secrets."""
     names = [name for name in ("headers", "cookie_file", "proxy") if getattr(settings, name)]
-    flags = " and ".join(map(flag_of, names))
+    kept_out = [name for name in ("logins", "client_certs") if getattr(settings, name)]
+    flags = " and ".join([*map(flag_of, names), *(f"the setting {name}" for name in kept_out)])
     return f", and {flags} again, which the store does not have" if flags else ""
 
 

@@ -58,6 +58,13 @@ def open_http(settings: Settings, *, keep_alive: bool = True) -> Http:
         ca_file=settings.ca_file,
         cookies=settings.cookies,
         cookie_file=settings.cookie_file,
+        auth={place: _login(text) for place, text in settings.logins.items()},
+        client_certs=settings.client_certs,
         connections=settings.connections,
         keep_alive=keep_alive,
     )
+
+
+def _login(text: str) -> tuple[str, str]:
+    name, _, password = text.partition(":")
+    return name, password

@@ -49,3 +49,23 @@ def tls_trusting(ca_file: str | None) -> Tls:
     except OSError as error:
         problem = f"cannot read {ca_file!r}: {error.strerror}"
     raise SettingsError("ca_file", problem)
+
+
+def tls_with(ca_file: str | None, client_cert: str) -> ssl.SSLContext:
+    """The same TLS for an origin that wants a certificate of ours: a file has it, with its key."""
+    trusting = tls_trusting(ca_file)
+    tls = trusting if isinstance(trusting, ssl.SSLContext) else ssl.create_default_context()
+    try:
+        tls.load_cert_chain(client_cert, password=_no_password)
+    except (ssl.SSLError, ValueError):
+        problem = f"{client_cert!r} has no certificate with its key, without a password, as PEM"
+    except OSError as error:
+        problem = f"cannot read {client_cert!r}: {error.strerror}"
+    else:
+        return tls
+    raise SettingsError("client_certs", problem)
+
+
+def _no_password() -> str:
+    """Otherwise, OpenSSL would ask on the terminal."""
+    return ""

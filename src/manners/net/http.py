@@ -7,6 +7,7 @@ of ours.
 import asyncio
 import base64
 import socket
+import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -27,7 +28,7 @@ try:
     from yarl import URL
 
     from manners.net.bodies import pieces, read_body
-    from manners.net.connecting import guarded_connector, tls_trusting
+    from manners.net.connecting import guarded_connector, tls_trusting, tls_with
     from manners.net.cookies import Cookies
     from manners.net.departures import (
         ATTEMPT,
@@ -54,7 +55,8 @@ _CONTENT_ENCODING = istr("Content-Encoding")
 class Http:
     """Sends requests. Made anywhere, used in one event loop, closed there.
 
-    `auth` has a name and a password for each origin that needs them; they are sent nowhere else.
+    `auth` has a name and a password for each origin that needs them, `client_certs` a file with a
+    certificate and its key; they are sent nowhere else.
     The cookies of `cookie_file` go to the domains that it names. With `proxy`, the proxy looks up
     names, so that the guard sees only the host in the URL. A
     `resolver` that is passed in is not closed here. `clock` measures how long replies take.
@@ -72,6 +74,7 @@ class Http:
         keep_alive: bool = False,
         cookies: bool = False,
         cookie_file: str | None = None,
+        client_certs: Mapping[str, str] | None = None,
         resolver: AbstractResolver | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -81,7 +84,10 @@ class Http:
         self._user_agent, self._proxy = user_agent, proxy
         # A bad file is an error right here.
         self._tls = tls_trusting(ca_file)
-        self._auth = {origin(url): _basic(*login) for url, login in (auth or {}).items()}
+        self._of_origins = _OfOrigins(
+            {origin(url): _basic(*login) for url, login in (auth or {}).items()},
+            {origin(url): tls_with(ca_file, file) for url, file in (client_certs or {}).items()},
+        )
         self._pool = _ConnectionPool(connections, keep_alive)
         self._cookies = cookies
         self._from_file = None if cookie_file is None else Cookies.read(cookie_file)
@@ -155,7 +161,8 @@ class Http:
         if not self._allow_private and _refuses(host(url)):
             raise RefusedAddress(host(url))
         headers: Mapping[str, str] | None = get.headers or None
-        if self._auth and (login := self._auth.get(origin(url))):
+        logins, tls = self._of_origins
+        if logins and (login := logins.get(origin(url))) and not _has_login(get.headers):
             headers = {**login, **get.headers}
         if self._from_file is not None:
             headers = _with_cookies(headers or {}, self._from_file.header(url, time.time()))
@@ -166,6 +173,7 @@ class Http:
             data=get.body or None,
             allow_redirects=False,
             proxy=self._proxy,
+            ssl=tls.get(origin(url), True) if tls else True,
             timeout=_timeouts(get.connect, get.read, total),
         )
 
@@ -276,6 +284,13 @@ class _ConnectionPool(NamedTuple):
     keep_alive: bool
 
 
+class _OfOrigins(NamedTuple):
+    """What only one origin each is sent: a header with a login; TLS with a certificate."""
+
+    logins: Mapping[str, Mapping[str, str]]
+    tls: Mapping[str, ssl.SSLContext]
+
+
 class _Sessions(NamedTuple):
     """The sessions of one event loop in one process."""
 
@@ -315,6 +330,10 @@ def _with_cookies(headers: Mapping[str, str], cookies: str) -> Mapping[str, str]
         return headers
     name = next((name for name in headers if name.lower() == "cookie"), "Cookie")
     return {**headers, name: "; ".join(filter(None, (headers.get(name), cookies)))}
+
+
+def _has_login(headers: Mapping[str, str]) -> bool:
+    return any(name.lower() == "authorization" for name in headers)
 
 
 def _basic(name: str, password: str) -> dict[str, str]:

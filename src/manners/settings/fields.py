@@ -240,6 +240,10 @@ class Fields:
     cookie_file: Annotated[
         str | None, Option("FILE", "Send the cookies of a Netscape cookies.txt.", REQUESTS)
     ] = None
+    logins: Mapping[str, str] = field(default_factory=dict)
+    """Names and passwords of Basic authentication, by origin: `name:password`."""
+    client_certs: Mapping[str, str] = field(default_factory=dict)
+    """Files with a client certificate and its key, by origin."""
     page_max_redirects: Redirects = 10
 
     # How much.

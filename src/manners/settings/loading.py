@@ -12,7 +12,7 @@ from manners.settings.checking import fitted
 from manners.settings.documents import Layer, SourcedValue, manners_toml
 from manners.settings.documents.environment import read_own, read_system
 from manners.settings.fields import flag_of
-from manners.settings.model import Settings, parse_hosts, types_of
+from manners.settings.model import PARSERS, Settings, types_of
 from manners.settings.names import (
     FILE,
     RENAMED,
@@ -106,8 +106,8 @@ def _convert(name: str, found: SourcedValue) -> Any:
     if name not in known:
         refuse(name, known, found.source)
     try:
-        if name == "hosts":
-            return parse_hosts(json.loads(value) if found.is_text else value)
+        if name in PARSERS:
+            return PARSERS[name](json.loads(value) if found.is_text else value)
         if found.is_text and name in _LISTS:  # JSON, or with something between
             is_json = value.lstrip().startswith("[")
             value = json.loads(value) if is_json else list(_parts(value, _LISTS[name]))

@@ -1,9 +1,9 @@
 """`Settings`: one immutable value with every number and choice of this package, checked."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
@@ -18,6 +18,7 @@ from manners.politeness.schedule import Pace
 from manners.retrieval import profiles
 from manners.retrieval.profiles import Profile
 from manners.robots import dialects
+from manners.settings.by_origin import hidden_logins, parse_by_origin
 from manners.settings.checking import errors_about, fitted, require_table
 from manners.settings.fields import Count, Fields, Pause
 from manners.settings.headers import hidden_header, parse_headers
@@ -33,7 +34,7 @@ from manners.settings.systems import with_system
 from manners.urls import host, origin
 
 _OF_ONE_RUN = (
-    *("store", "cache", "proxy", "ca_file", "headers", "cookie_file"),
+    *("store", "cache", "proxy", "ca_file", "headers", "cookie_file", "logins", "client_certs"),
     *("log_level", "log_format", "log_matches", "server_timeout"),
 )
 """Settings of a run or a machine, which a resumed crawl does not inherit."""
@@ -71,8 +72,8 @@ def refuse_unknown(kind: type, keywords: Mapping[str, Any]) -> None:
 def _check_types(settings: Any) -> None:
     for name, kind in types_of(settings.__class__).items():
         value = getattr(settings, name)
-        if name == "hosts":
-            value = parse_hosts(value)
+        if name in PARSERS:
+            value = PARSERS[name](value)
         else:
             with errors_about(name):
                 value = fitted(value, kind)
@@ -200,6 +201,7 @@ class Settings(Fields, metaclass=_CheckedKeywords):
                 for name, place in hidden.items()
             }
             | {"headers": tuple(map(hidden_header, self.headers))}
+            | {"logins": hidden_logins(self.logins)}
         )
 
     if not TYPE_CHECKING:  # a type checker would accept every name
@@ -334,6 +336,14 @@ def parse_hosts(value: Any) -> dict[str, HostSettings]:
             raise SettingsError("hosts", f"{name!r} is there twice")
         hosts[name] = _host_settings(table, f"hosts.{str(written)[:MAX_NAME]}")
     return hosts
+
+
+PARSERS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
+    "hosts": parse_hosts,
+    "logins": partial(parse_by_origin, "logins"),
+    "client_certs": partial(parse_by_origin, "client_certs"),
+}
+"""Settings that are tables, and what reads each."""
 
 
 def _host_name(written: str) -> str:
