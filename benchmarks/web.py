@@ -145,19 +145,21 @@ async def keystrokes(server: Server, robots: str, times: int) -> float:
 
 _TYPE = """async ([text, times]) => {
     const place = document.querySelector(".sheet textarea");
-    const cell = () => document.querySelector(".verdicts tbody td .where");
+    const cell = () => document.querySelector(".verdicts tbody td .where").parentElement;
+    const pause = (wait) => new Promise((done) => setTimeout(done, wait));
+    place.value = `${text}\\nUser-agent: Bot0\\nDisallow: /0/0?q=0x`;
+    place.dispatchEvent(new Event("input"));
+    await pause(3000);
     const taken = [];
     for (let number = 0; number < times; number += 1) {
-        const said = `${number % 2 ? "Dis" : "A"}llow: /0/0?q=0$`;
-        const before = cell().parentElement.getAttribute("aria-label");
+        const before = cell().getAttribute("aria-label");
+        place.focus();
+        place.setSelectionRange(place.value.length - 1, place.value.length);
         const start = performance.now();
-        place.value = `${text}\\nUser-agent: Bot0\\n${said}\\n`;
-        place.dispatchEvent(new Event("input"));
-        while (cell().parentElement.getAttribute("aria-label") === before) {
-            await new Promise((done) => setTimeout(done, 1));
-        }
+        document.execCommand("insertText", false, number % 2 ? "x" : "$"); // as a key does
+        while (cell().getAttribute("aria-label") === before) await pause(1);
         taken.push(performance.now() - start);
-        await new Promise((done) => setTimeout(done, 700));
+        await pause(1500);
     }
     return taken;
 }"""
