@@ -139,3 +139,18 @@ def test_what_cannot_be_answered_says_why(body: bytes, status: int, text: str) -
             assert problem["advice"]
 
     run(ask)
+
+
+def test_a_query_with_too_much_in_it_is_refused() -> None:
+    """It is a mistake of whoever sent it, for a list of URLs and for a column."""
+
+    async def ask() -> None:
+        async with service() as asker:
+            query = "&".join(f"agent={number}" for number in range(500))
+            answer = await asker.ask("GET", f"/v1/check?{query}")
+            assert (answer.status, "parameters" in answer.json["detail"]) == (422, True)
+            kind = {"Content-Type": "application/vnd.apache.arrow.stream"}
+            answer = await asker.ask("POST", f"/v1/check?{query}", kind, data=b"x")
+            assert answer.status == 422
+
+    run(ask)

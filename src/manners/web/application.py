@@ -4,7 +4,6 @@ import json
 from collections.abc import AsyncIterator
 from functools import cache
 from typing import Any
-from urllib.parse import parse_qsl
 
 import msgspec
 from aiohttp import web
@@ -12,7 +11,7 @@ from multidict import CIMultiDict
 
 from manners.settings import Settings
 from manners.web import pages
-from manners.web.api import Resource, resources
+from manners.web.api import Resource, query_values, resources
 from manners.web.assets import serve_asset
 from manners.web.guarding import Handler, add_headers, stand_guard
 from manners.web.problems import ServiceProblem
@@ -97,7 +96,7 @@ def _of_query(query: str, resource: Resource) -> Any:
     """The parameters in a query; one that may occur several times becomes a list."""
     values: dict[str, Any] = {}
     lists = _lists(resource.request)
-    for name, value in parse_qsl(query, keep_blank_values=True, max_num_fields=100):
+    for name, value in query_values(query):
         if name in lists:
             values.setdefault(name, []).append(value)
         elif name in values:

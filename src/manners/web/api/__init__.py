@@ -8,14 +8,18 @@ so that a misspelt one is not silently ignored.
 from collections.abc import Awaitable, Callable
 from functools import cache
 from typing import Any, NamedTuple
+from urllib.parse import unquote_plus
 
 import msgspec
 
 from manners import _family
+from manners.web.problems import ServiceProblem
 from manners.web.service import Call
 
 _API = "manners.web.api"
 PREFIX = "/v1"
+_MAX_PARAMETERS = 101
+"""Of a query: as many agents as a request may have, and one more."""
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,6 +48,25 @@ class Resource(NamedTuple):
     def address(self) -> str:
         """The whole path."""
         return f"{PREFIX}/{self.path}"
+
+
+def query_values(query: str) -> list[tuple[str, str]]:
+    """The parameters of a query, in their order.
+
+    >>> query_values("agent=My+Bot&url=%2Fa&x")
+    [('agent', 'My Bot'), ('url', '/a'), ('x', '')]
+    """
+    parts = query.split("&", _MAX_PARAMETERS)
+    if len(parts) > _MAX_PARAMETERS:
+        raise ServiceProblem(
+            422, f"The query has more than {_MAX_PARAMETERS} parameters.", "Send fewer."
+        )
+    pairs = (part.partition("=") for part in parts if part)
+    return [(_unquoted(name), _unquoted(value)) for name, _, value in pairs]
+
+
+def _unquoted(text: str) -> str:
+    return unquote_plus(text) if "%" in text or "+" in text else text
 
 
 @cache

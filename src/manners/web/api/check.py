@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, Literal
-from urllib.parse import parse_qsl
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -15,7 +14,7 @@ from manners.exclusions import Overrides
 from manners.robots.policy import Policy, parse
 from manners.robots.verdict import Verdict
 from manners.urls import origin, with_scheme
-from manners.web.api import Parameters, Resource
+from manners.web.api import Parameters, Resource, query_values
 from manners.web.columns import CONTENT_TYPE, answers, read_column, write_columns
 from manners.web.problems import ServiceProblem
 from manners.web.service import Call
@@ -243,7 +242,7 @@ def _column_by_file(urls: Any, policies: Mapping[str, Policy]) -> bytes:
 def _column_query(query: str) -> ColumnQuery:
     """The parameters beside a column."""
     values: dict[str, Any] = {}
-    for name, value in parse_qsl(query, keep_blank_values=True, max_num_fields=_MAX_AGENTS + 1):
+    for name, value in query_values(query):
         if name == "agent":
             values.setdefault("agent", []).append(value)
         else:
