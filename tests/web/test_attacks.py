@@ -164,7 +164,7 @@ def test_a_hundred_attackers_take_nothing_that_stays() -> None:
             assert await wave(service) == [200] * 10
             assert await settle(service, files) <= files
             # What Python keeps for next time grows at first; what is lost, grows each time.
-            grown = []
+            grown: list[int] = []
             while not grown or (grown[-1] >= GROWTH and len(grown) < WAVES):
                 memory = service.memory
                 assert await wave(service) == [200] * 10
