@@ -126,7 +126,7 @@ def test_browsers_do_no_more_with_a_reply_than_show_it() -> None:
         assert "unsafe" not in policy
         assert "default-src 'none'" in policy
         assert "frame-ancestors 'none'" in policy
-        assert answer.headers["Referrer-Policy"] == "no-referrer"
+        assert answer.headers["Referrer-Policy"] == "same-origin"
         for path in ("/nothing", "/v1/openapi.json", "/healthz", "/metrics"):
             answer = await asker.get(path)
             assert answer.headers["X-Content-Type-Options"] == "nosniff"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from manners._text import count, cut, printable
 from manners.cli import render
+from manners.evidence.words import because, plain, retrieval
 
 if TYPE_CHECKING:
     from manners.evidence.chain import AnchorHead, Head
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from manners.evidence.replay import Difference, ReplayCounts
     from manners.robots.lines import Line
 
-_AROUND = 3
-"""Lines of a robots.txt to show before and after the one that decided."""
 _MAX_LENGTH = 200
 
 
@@ -42,42 +41,12 @@ def line(record: "Record", url: str, has_strands: bool = False) -> str:
     return "  ".join(
         (
             f"{number(record.id, has_strands):>6}",
-            _text(record.content.get("timestamp")),
+            plain(record.content.get("timestamp")),
             render.styled(decision, colour),
             printable(url),
             render.styled(because(record), "dim"),
         )
     )
-
-
-def because(record: "Record") -> str:
-    """Why, in a few words, as `check` prints it."""
-    metadata, rule = record.metadata, record.content.get("matchedRule")
-    why = _text(metadata.get("reason"))
-    if metadata.get("line"):
-        why = f"line {_text(metadata['line'])}: {_text(rule)}"
-    elif rule is not None:  # an exclusion
-        why += f" ({_text(rule)})"
-    retrieval = _retrieval(metadata.get("outcome"))
-    if not retrieval or retrieval.startswith("available"):
-        return why
-    return retrieval if retrieval.startswith(why) else f"{why}; {retrieval}"
-
-
-def _retrieval(outcome: Any) -> str:
-    """How the retrieval went, as an outcome prints itself."""
-    from manners.retrieval.outcome import Availability, Outcome
-
-    try:
-        found = Outcome(
-            Availability(outcome["availability"]),
-            str(outcome["note"]),
-            age=outcome["age"],
-            copy=outcome["copy"],
-        )
-        return str(found)
-    except (KeyError, TypeError, ValueError):
-        return ""
 
 
 class Shown(NamedTuple):
@@ -96,25 +65,6 @@ class Shown(NamedTuple):
     """Its lines around the one that decided."""
     has_strands: bool = False
     """Whether its store has several strands."""
-
-
-def lines_around(record: "Record", body: bytes) -> list["Line"]:
-    """The lines of a robots.txt around the one that decided, as the dialect counts them."""
-    from manners.evidence.replay import lines_of
-
-    try:
-        at = int(record.metadata["line"])
-    except (KeyError, TypeError, ValueError):
-        return []
-    if at < 1:
-        return []
-    found = []
-    for candidate in lines_of(record.metadata, body):
-        if candidate.number > at + _AROUND:
-            break
-        if candidate.number >= at - _AROUND:
-            found.append(candidate)
-    return found
 
 
 def as_dict(shown: Shown, values: dict[str, Any]) -> dict[str, Any]:
@@ -139,38 +89,38 @@ def page(shown: Shown) -> list[str]:
         ("url", printable(shown.url)),
         ("decided", render.styled(*decided)),
         ("because", because(record)),
-        ("at", _text(content.get("timestamp"))),
-        ("type", _text(record.type)),
+        ("at", plain(content.get("timestamp"))),
+        ("type", plain(record.type)),
         ("agent", _agent(metadata)),
-        ("sent as", _text(metadata.get("userAgent"))),
-        ("delay", f"{_text(content.get('crawlDelay'))} s" if content.get("crawlDelay") else ""),
-        ("read by", f"dialect {_text(metadata.get('dialect'))}, {_text(metadata.get('engine'))}"),
+        ("sent as", plain(metadata.get("userAgent"))),
+        ("delay", f"{plain(content.get('crawlDelay'))} s" if content.get("crawlDelay") else ""),
+        ("read by", f"dialect {plain(metadata.get('dialect'))}, {plain(metadata.get('engine'))}"),
         *_grounds(metadata),
         *_usage(metadata.get("usage")),
         *_file(shown),
         ("replay", _again(shown.difference)),
-        ("previous", _text(record.previous)),
-        ("hash", _text(record.hash) + wrong),
+        ("previous", plain(record.previous)),
+        ("hash", plain(record.hash) + wrong),
     ]
     title = render.styled(f"record {number(record.id, shown.has_strands)}", "bold")
     return [title, *(f"  {name:<9} {text}".rstrip() for name, text in rows if name == "" or text)]
 
 
 def _agent(metadata: Any) -> str:
-    group = _text(metadata.get("group"))
-    return _text(metadata.get("agent")) + (f", in the group for {group}" if group else "")
+    group = plain(metadata.get("group"))
+    return plain(metadata.get("agent")) + (f", in the group for {group}" if group else "")
 
 
 def _grounds(metadata: Any) -> list[tuple[str, str]]:
     outcome = metadata.get("outcome")
     profile = (
-        f"profile {_text(metadata.get('profile'))}, confidence {_text(metadata.get('confidence'))}"
+        f"profile {plain(metadata.get('profile'))}, confidence {plain(metadata.get('confidence'))}"
     )
     if not isinstance(outcome, dict):
         return [("retrieval", "none"), ("", profile)]
     return [
-        ("retrieval", f"{_retrieval(outcome)}, {_text(outcome.get('url'))}"),
-        ("", f"{_text(outcome.get('at'))}, {_text(outcome.get('age'))} s old"),
+        ("retrieval", f"{retrieval(outcome)}, {plain(outcome.get('url'))}"),
+        ("", f"{plain(outcome.get('at'))}, {plain(outcome.get('age'))} s old"),
         ("", profile),
     ]
 
@@ -202,8 +152,8 @@ def _file(shown: Shown) -> list[tuple[str, str]]:
     if sha256 is None:
         return []
     if shown.body is None:
-        return [("robots", f"{_text(sha256)}, missing from the store")]
-    rows = [("robots", f"{_text(sha256)}, {count(len(shown.body), 'byte')}")]
+        return [("robots", f"{plain(sha256)}, missing from the store")]
+    rows = [("robots", f"{plain(sha256)}, {count(len(shown.body), 'byte')}")]
     at = shown.record.metadata.get("line")
     width = max((len(str(line.number)) for line in shown.lines), default=0)
     for line in shown.lines:
@@ -217,17 +167,12 @@ def _file(shown: Shown) -> list[tuple[str, str]]:
 def _again(difference: "Difference | None") -> str:
     if difference is None:
         return "same decision"
-    by = f" (decided by {_text(difference.engine)})" if difference.engine else ""
-    return render.styled(_text(difference.problem) + by, "red")
+    by = f" (decided by {plain(difference.engine)})" if difference.engine else ""
+    return render.styled(plain(difference.problem) + by, "red")
 
 
 def _allowed(record: "Record") -> bool:
     return record.content.get("allowed") is True
-
-
-def _text(value: object) -> str:
-    """Any value of a record, on one line."""
-    return "" if value is None else printable(cut(str(value), 2000))
 
 
 # Chains.

@@ -132,8 +132,8 @@ class Crawl:
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether it was told to stop; other workers of the crawl may go on."""
-        return self._is_interrupted
+        """Whether it was told to stop, here or from outside; other workers may go on."""
+        return self._is_interrupted or self._state.ended == INTERRUPTED
 
     @property
     def is_cut(self) -> bool:

@@ -185,8 +185,8 @@ def crawls_of(store: Store) -> list[ListedCrawl]:
         ListedCrawl(
             crawl=row.id,
             start=row.start,
-            began=_iso(row.at),
-            ended=row.ended or _running_or_killed(store, row.id),
+            began=iso_time(row.at),
+            ended=row.ended or end_of(store, row.id),
             seconds=row.seconds,
             fetched=count["done"],
             failed=count["failed"],
@@ -206,15 +206,15 @@ def status_of(store: Store, crawl: int | None = None, *, max_reasons: int = 20) 
         numbers = [row.id for row in all_crawls(connection)]
         row = crawl_row(connection, number)
         summary = CrawlSummary(connection, row.id)
-        counts, workers = _counts(summary, max_reasons), _workers(store, summary, connection)
+        counts, workers = _counts(summary, max_reasons), worker_statuses(store, summary, connection)
         purpose, unknown = _purpose(summary)
     return Status(
         crawl=row.id,
         crawls=len(numbers),
         latest=numbers[-1] if numbers else 0,
         start=row.start,
-        began=_iso(row.at),
-        ended=row.ended or _running_or_killed(store, row.id),
+        began=iso_time(row.at),
+        ended=row.ended or end_of(store, row.id),
         seconds=row.seconds,
         workers=workers,
         purpose=purpose,
@@ -235,12 +235,17 @@ def _purpose(summary: CrawlSummary) -> tuple[str, str]:
     return purpose, str(settings.get("unknown", "allow"))
 
 
-def _iso(milliseconds: float) -> str:
+def iso_time(milliseconds: float) -> str:
+    """A time of the store, in UTC and to the second.
+
+    >>> iso_time(0)
+    '1970-01-01T00:00:00+00:00'
+    """
     return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")
 
 
-def _running_or_killed(store: Store, crawl: int) -> str:
-    """What to say of a crawl that has no end in its store."""
+def end_of(store: Store, crawl: int) -> str:
+    """Why a crawl ended that has no reason in its store, or that it is running."""
     if store.is_sqlite and store.is_locked("crawl", crawl):
         return RUNNING
     with store.reading() as connection:  # it may have ended just now
@@ -254,7 +259,9 @@ def _running_or_killed(store: Store, crawl: int) -> str:
     return KILLED if workers else WAITING
 
 
-def _workers(store: Store, summary: CrawlSummary, connection: "Connection") -> list[WorkerStatus]:
+def worker_statuses(
+    store: Store, summary: CrawlSummary, connection: "Connection"
+) -> list[WorkerStatus]:
     """The workers of a crawl, and what each has done."""
     rows = summary.workers()
     counts: dict[int, Counter[str]] = {}
@@ -271,8 +278,8 @@ def _workers(store: Store, summary: CrawlSummary, connection: "Connection") -> l
             WorkerStatus(
                 worker=row.id,
                 name=row.name,
-                began=_iso(row.began * 1000),
-                seen=_iso(row.seen * 1000),
+                began=iso_time(row.began * 1000),
+                seen=iso_time(row.seen * 1000),
                 ended=row.ended or (RUNNING if is_heard_of else SILENT),
                 fetched=own["done"],
                 failed=own["failed"],

@@ -32,6 +32,10 @@ class ListReader:
         """The pages that were fetched; `total` is their number."""
         return Listing(total, self._fetched(self._summary.fetched(self._display.rows)))
 
+    def newest(self) -> list[Fetched]:
+        """The pages that were fetched last, the latest first."""
+        return self._fetched(self._summary.newest(self._display.rows))
+
     def slowest(self) -> list[Fetched]:
         """The pages that took longest."""
         return self._fetched(self._summary.slowest(_SLOWEST))

@@ -39,19 +39,20 @@ _SAFE = ("GET", "HEAD")
 _OWN = (None, "same-origin", "none")
 """Sec-Fetch-Site of requests that no other site has caused; programs do not send it."""
 
+_POLICY = "Content-Security-Policy"
 _PAGE_HEADERS = {
-    "Content-Security-Policy": (
+    _POLICY: (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
         " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # with no-referrer, a form would send the Origin `null`
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
 _DATA_HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    _POLICY: "default-src 'none'; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
@@ -87,7 +88,10 @@ async def add_headers(_: web.Request, reply: web.StreamResponse) -> None:
     """Add what keeps a browser from doing more with a reply than showing it."""
     is_page = reply.content_type == "text/html"
     headers = reply.headers
+    policy = headers.get(_POLICY)  # a report has its own
     headers.update(_PAGE_HEADERS if is_page else _DATA_HEADERS)
+    if policy is not None:
+        headers[_POLICY] = policy
     if "Cache-Control" not in headers:
         headers["Cache-Control"] = "no-store"
 

@@ -15,6 +15,7 @@ from aiohttp import web
 from manners import __version__
 from manners._text import count, duration
 from manners.errors import MissingExtra
+from manners.report.html import words
 from manners.report.html.elements import escaped, untrusted
 from manners.report.html.page import ICON
 from manners.web import assets
@@ -60,6 +61,9 @@ def _environment() -> Environment:
         "source": _source,
         "count": count,
         "duration": duration,
+        "moment": words.moment,
+        "size": words.size,
+        "thousands": "{:,}".format,
     }
     return environment
 

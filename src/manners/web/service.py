@@ -16,6 +16,9 @@ from manners.urls import origin
 from manners.web.leases import Leases
 from manners.web.limits import ServiceLimits, Traffic, client_of
 from manners.web.problems import ServiceProblem
+from manners.web.resuming import ResumedCrawls
+from manners.web.stores import StoreAccess
+from manners.web.watching import Watches
 
 _T = TypeVar("_T")
 START_WITHIN = 0.5
@@ -36,7 +39,7 @@ class Serving:
     names: tuple[str, ...] = ()
     """Names that it is reached by, besides localhost and addresses."""
     control: bool = False
-    """Whether crawls may be stopped."""
+    """Whether crawls may be stopped and resumed."""
     limits: ServiceLimits = field(default_factory=ServiceLimits)
 
 
@@ -56,6 +59,9 @@ class Service:
         self.stopping = asyncio.Event()
         """Set when the service is about to end."""
         self.leases = Leases()
+        self.store = StoreAccess(settings)
+        self.resumed = ResumedCrawls(settings)
+        self.watches = Watches(self.store, self.resumed.has)
         self.client: AsyncClient
 
     @property
@@ -81,8 +87,11 @@ class Service:
 
     async def close(self) -> None:
         """Close it."""
+        await self.watches.close()
+        await self.resumed.close()
         await self.leases.close()
         await self.client.close()
+        self.store.close()
 
     async def compute(self, function: Callable[..., _T], *arguments: object) -> _T:
         """The result of a long computation, in a thread; few of them run at a time."""

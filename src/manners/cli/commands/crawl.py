@@ -31,7 +31,7 @@ _STATE = ("store", *LOGS)
 """The settings of subcommands that read a store."""
 
 
-_SUBCOMMANDS = ("start", "work", "resume", "status", "list")
+_SUBCOMMANDS = ("start", "work", "stop", "resume", "status", "list")
 
 
 def _subcommands(incomplete: str) -> list[str]:
@@ -210,6 +210,35 @@ def work(
     crawl, stored = open_settings(place, number, timeout=settings.server_timeout)
     settings = options.load(stored).but(store=place)
     return run_crawl([], settings, False, output, json, work=crawl)
+
+
+@command.command("stop")
+@takes(*_STATE)
+def stop(
+    number: Annotated[
+        int | None, typer.Argument(metavar="[N]", min=1, help="Which crawl (default the last).")
+    ] = None,
+    *,
+    options: Options,
+    json: JsonOption = False,
+) -> int:
+    """Stop a crawl that runs in other processes, on this or any other machine.
+
+    Every worker finishes its running requests and ends, as after Ctrl-C; `crawl resume` goes on.
+    Exit code 1 if the crawl is not running.
+    """
+    from manners.crawler.stopping import stop_crawl
+
+    settings = options.load()
+    place = settings.store or inputs.STORE
+    found, was_running = stop_crawl(place, number, timeout=settings.server_timeout)
+    if json:
+        print(render.as_json({"crawl": found, "stopped": was_running}))
+    elif was_running:
+        print(f"crawl {found} is stopping: its workers finish the running requests")
+    else:
+        print(f"crawl {found} is not running")
+    return 0 if was_running else 1
 
 
 def _refuse_misspelt(urls: list[str]) -> None:

@@ -24,6 +24,7 @@ from manners.cli.record_filter import (
     parse_time,
 )
 from manners.errors import StoreError
+from manners.evidence.words import because, lines_around
 
 if TYPE_CHECKING:
     from manners.evidence.chain import AnchorHead, ChainProblem, Head
@@ -114,7 +115,7 @@ def show(
             return _print_robots(record, records.number(number, has_strands), body)
         difference = _replay(opened).again(record)
     values = records.with_strand(as_dict(record, "redact_query" in options.values), has_strands)
-    lines = [] if body is None else records.lines_around(record, body)
+    lines = [] if body is None else lines_around(record, body)
     shown = records.Shown(record, _url(values), holds(record), difference, body, lines, has_strands)
     print(
         render.as_json(records.as_dict(shown, values)) if json else "\n".join(records.page(shown))
@@ -124,7 +125,7 @@ def show(
 
 def _print_robots(record: "Record", number: str, body: bytes | None) -> int:
     if body is None:
-        inputs.warn(f"no robots.txt decided record {number}: {records.because(record)}")
+        inputs.warn(f"no robots.txt decided record {number}: {because(record)}")
         return 1
     if sys.stdout.isatty():
         print(render.printable_text(body.decode("utf-8", "backslashreplace")), end="", flush=True)

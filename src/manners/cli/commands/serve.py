@@ -73,6 +73,7 @@ def command(
     anything, unless --allow-private.
     """
     settings = options.load()
+    settings = settings.but(store=settings.store or inputs.STORE)
     from dataclasses import replace
 
     from manners.net.guard import literal

@@ -5,7 +5,7 @@ store have. Rows are named like the columns they come from.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
@@ -21,6 +21,7 @@ from sqlalchemy import (
     union_all,
 )
 
+from manners.crawler.frontier.queries import Queries
 from manners.crawler.frontier.tables import (
     counts,
     crawls,
@@ -39,6 +40,36 @@ _IS_CRAWL = crawls.c.command == "crawl"
 _STATES = ("queued", "done", "failed", "blocked", "kept")
 
 Rows = Sequence[Any]
+
+
+class UrlFilter(NamedTuple):
+    """Which URLs of a crawl to list; what is empty chooses all."""
+
+    state: str = ""
+    host: str = ""
+    reason: str = ""
+    text: str = ""
+    """A part of the URL."""
+    after: int = -1
+    """The last URL before those to list: its `seq`."""
+    after_digest: str = ""
+
+
+def _host_state(now: float) -> "ColumnElement[str]":
+    """What a host is at: `asked`, `backing off`, `waiting` for its time, `due`, or `finished`.
+
+    A worker waits for longer than two delays only where the host said so, or failed.
+    """
+    wait, delay = hosts.c.not_before - now, func.coalesce(hosts.c.delay, 0.0)
+    is_long = and_(wait > 2 * delay, wait > 1.0)
+    is_open = hosts.c.owner.is_not(None) | hosts.c.ready.is_not(None)
+    return case(
+        (~is_open, "finished"),
+        (is_long, "backing off"),
+        (hosts.c.owner.is_not(None), "asked"),
+        (hosts.c.ready > now, "waiting"),
+        else_="due",
+    )
 
 
 def all_crawls(connection: Connection) -> Rows:
@@ -216,7 +247,86 @@ class CrawlSummary:
         query = select(*columns).select_from(urls.outerjoin(pages, self._of_url(pages)))
         return self._stream(query.where(self._page_urls))
 
+    # A crawl that runs: what is asked every second, so nothing here reads every URL.
+
+    def numbers(self) -> dict[tuple[str, str], int]:
+        """Every number of the crawl, by kind and what it counts."""
+        return dict(Queries(self._connection, self._crawl).counted())
+
+    def host_states(self, now: float) -> Rows:
+        """How many hosts there are of each `state` (see `_host_state`)."""
+        state = _host_state(now).label("state")
+        query = select(state, func.count().label("number")).where(hosts.c.crawl == self._crawl)
+        return self._connection.execute(query.group_by(state)).all()
+
+    def active_hosts(self, now: float, limit: int) -> Rows:
+        """Hosts that are asked or waited for, those that are waited for longest first."""
+        state = _host_state(now).label("state")
+        query = select(hosts, state).where((hosts.c.crawl == self._crawl) & (state != "finished"))
+        query = query.order_by(hosts.c.owner.is_(None), hosts.c.not_before.desc(), hosts.c.host)
+        return self._connection.execute(query.limit(limit)).all()
+
+    def queued(self, host: str, most: int) -> int:
+        """How many URLs of a host are queued, counted up to a limit."""
+        own = (urls.c.crawl == self._crawl) & (urls.c.host == host) & (urls.c.state == "queued")
+        return int(
+            self._scalar(
+                select(func.count()).select_from(select(1).where(own).limit(most).subquery())
+            )
+        )
+
+    def latest_retries(self, limit: int) -> Rows:
+        """The last requests that are repeated: `url`, `status`, `cause` and `started`."""
+        columns = (urls.c.url, retries.c.status, retries.c.cause, retries.c.started)
+        query = select(*columns).select_from(retries.join(urls, self._of_url(retries)))
+        query = query.where(retries.c.crawl == self._crawl).order_by(retries.c.id.desc())
+        return self._connection.execute(query.limit(limit)).all()
+
+    # Pages one by one.
+
+    def find_urls(self, wanted: "UrlFilter", limit: int) -> Rows:
+        """URLs that a filter chooses, in the order in which they were found."""
+        is_next = (urls.c.seq == wanted.after) & (urls.c.digest > wanted.after_digest)
+        condition = self._all_urls & ((urls.c.seq > wanted.after) | is_next)
+        if wanted.state:
+            condition &= urls.c.state == wanted.state
+        if wanted.host:
+            condition &= urls.c.host == wanted.host
+        if wanted.text:
+            condition &= urls.c.url.contains(wanted.text, autoescape=True)
+        if wanted.reason:
+            condition &= urls.c.reason == wanted.reason
+        query = select(urls, pages.c.title, pages.c.bytes, pages.c.seconds)
+        query = query.select_from(urls.outerjoin(pages, self._of_url(pages))).where(condition)
+        return self._connection.execute(
+            query.order_by(urls.c.seq, urls.c.digest).limit(limit)
+        ).all()
+
+    def url_row(self, host: str, digest: str) -> Any:
+        """What is known of one URL and of its last answer; None if the crawl does not know it."""
+        is_it = (urls.c.crawl == self._crawl) & (urls.c.digest == digest)
+        if self._is_keyed_by_host:
+            is_it &= urls.c.host == host
+        answer = [column for column in pages.c if column.name not in urls.c]
+        query = select(urls, *answer).select_from(urls.outerjoin(pages, self._of_url(pages)))
+        return self._connection.execute(query.where(is_it)).first()
+
+    def url_retries(self, row: Any, limit: int) -> Rows:
+        """The earlier requests of a URL, the first first."""
+        is_it = (retries.c.crawl == self._crawl) & (retries.c.digest == row.digest)
+        query = select(retries).where(is_it).order_by(retries.c.id)
+        return self._connection.execute(query.limit(limit)).all()
+
+    def found_on(self, url: str, limit: int) -> Rows:
+        """URLs that were found on a page first."""
+        query = select(urls).where(self._all_urls & (urls.c.found_in == url))
+        return self._connection.execute(query.order_by(urls.c.seq).limit(limit)).all()
+
     # Lists, up to a limit.
+
+    def newest(self, limit: int) -> Rows:
+        """Pages that were answered and are no redirects, the latest request first."""
+        return self._fetched(pages.c.started.desc(), limit)
 
     def fetched(self, limit: int) -> Rows:
         """Pages that were answered and are no redirects, in the order of their requests."""
