@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ANSWERED = "[data-part=totals] dd >> nth=0"
 
+SECONDS = 300.0
+"""For a browser to start, on a machine that is busy."""
+
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: `make browser`")
 
 
@@ -103,7 +106,7 @@ def test_somebody_watches_a_crawl_and_stops_it(tmp_path: Path) -> None:
             await view.get_by_text("Disallow: /private").first.wait_for()
             await shown.check()
 
-    run(look)
+    run(look, SECONDS)
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "dark")])
@@ -141,7 +144,7 @@ def test_hostile_names_are_text_in_every_width_and_scheme(
                 ("rgb(251, 251, 250)",) if scheme == "light" else ("rgb(18, 23, 26)",)
             )
 
-    run(look)
+    run(look, SECONDS)
 
 
 def test_without_scripts_a_crawl_can_be_read_and_stopped(tmp_path: Path) -> None:
@@ -162,4 +165,4 @@ def test_without_scripts_a_crawl_can_be_read_and_stopped(tmp_path: Path) -> None
             await running.task
             assert running.crawl.is_interrupted
 
-    run(look)
+    run(look, SECONDS)

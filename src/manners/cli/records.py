@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from manners._text import count, cut, printable
 from manners.cli import render
-from manners.evidence.words import because, plain, retrieval
+from manners.evidence.words import because, lines_around, plain, retrieval
 
 if TYPE_CHECKING:
     from manners.evidence.chain import AnchorHead, Head
@@ -61,10 +61,13 @@ class Shown(NamedTuple):
     """How a replay differs; None if it does not."""
     body: bytes | None
     """The robots.txt that decided, if one did."""
-    lines: list["Line"]
-    """Its lines around the one that decided."""
     has_strands: bool = False
     """Whether its store has several strands."""
+
+    @property
+    def lines(self) -> list["Line"]:
+        """The lines of that robots.txt around the one that decided."""
+        return [] if self.body is None else lines_around(self.record, self.body)
 
 
 def as_dict(shown: Shown, values: dict[str, Any]) -> dict[str, Any]:

@@ -88,7 +88,7 @@ class Retry(NamedTuple):
     """Seconds."""
 
 
-class Progress(NamedTuple):
+class CrawlProgress(NamedTuple):
     """How a crawl goes."""
 
     crawl: int
@@ -152,7 +152,7 @@ def progress_of(
     *,
     redact: bool = False,
     clock: Callable[[], float] = time.time,
-) -> Progress:
+) -> CrawlProgress:
     """How a crawl goes, by default the last one of a store."""
     found = find(store, crawl)
     if store.version < _FIRST_WITH_WORKERS:
@@ -183,7 +183,7 @@ def display_of(summary: CrawlSummary, redact: bool, rows: int) -> Display:
 
 def _read(
     store: Store, connection: Connection, crawl: int, *, redact: bool, clock: Callable[[], float]
-) -> Progress:
+) -> CrawlProgress:
     row, summary = crawl_row(connection, crawl), CrawlSummary(connection, crawl)
     now = clock() if store.is_sqlite else server_time(connection)
     settings = current_names(parsed(row.settings, dict))
@@ -191,7 +191,7 @@ def _read(
     workers = worker_statuses(store, summary, connection)
     numbers = summary.numbers()
     is_running = any(worker.ended == RUNNING for worker in workers)
-    return Progress(
+    return CrawlProgress(
         crawl=crawl,
         start=" ".join(map(display.url, row.start.split(" "))),
         began=iso_time(row.at),

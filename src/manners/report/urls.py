@@ -10,6 +10,8 @@ from manners.store.database import Store
 
 MAX_ROWS = 50
 """URLs of a list, and links from a page."""
+_MAX_DIGITS = 18
+"""Of a place in a list: a store has no larger number."""
 
 
 class UrlEntry(NamedTuple):
@@ -31,7 +33,7 @@ class UrlEntry(NamedTuple):
     """Where it stands in the list: to go on after it."""
 
 
-class UrlList(NamedTuple):
+class UrlListing(NamedTuple):
     """Some URLs of a crawl, in the order in which they were found."""
 
     crawl: int
@@ -40,7 +42,7 @@ class UrlList(NamedTuple):
     """The place after which more follow; empty if there are none."""
 
 
-class Attempt(NamedTuple):
+class UrlAttempt(NamedTuple):
     """A request for a URL."""
 
     started: float
@@ -71,12 +73,12 @@ class UrlDetails(NamedTuple):
     links: int | None
     location: str
     """Where it redirects to."""
-    attempts: list[Attempt]
+    attempts: list[UrlAttempt]
     found: list[UrlEntry]
     """URLs that were first found on it."""
 
 
-def urls_of(store: Store, crawl: int, wanted: UrlFilter, *, redact: bool = False) -> UrlList:
+def urls_of(store: Store, crawl: int, wanted: UrlFilter, *, redact: bool = False) -> UrlListing:
     """URLs of a crawl that a filter chooses."""
     number = find(store, crawl)
     with store.reading() as connection:
@@ -84,7 +86,7 @@ def urls_of(store: Store, crawl: int, wanted: UrlFilter, *, redact: bool = False
         display = display_of(summary, redact, MAX_ROWS)
         rows = summary.find_urls(wanted, MAX_ROWS + 1)
     entries = [_entry(row, display) for row in rows[:MAX_ROWS]]
-    return UrlList(number, entries, entries[-1].place if len(rows) > MAX_ROWS else "")
+    return UrlListing(number, entries, entries[-1].place if len(rows) > MAX_ROWS else "")
 
 
 def url_of(
@@ -116,15 +118,17 @@ def url_of(
         )
 
 
-def parse_place(place: str) -> tuple[int, str]:
+def parse_place(after: str) -> tuple[int, str]:
     """A place in a list; ValueError for what is none.
 
     >>> parse_place("12-ab"), parse_place("")
     ((12, 'ab'), (-1, ''))
     """
-    if not place:
+    if not after:
         return -1, ""
-    number, _, digest = place.partition("-")
+    number, _, digest = after.partition("-")
+    if len(number) > _MAX_DIGITS:
+        raise ValueError("no place in a list")
     return int(number), digest
 
 
@@ -144,8 +148,8 @@ def _entry(row: Any, display: Display) -> UrlEntry:
     )
 
 
-def _attempt(row: Any) -> Attempt:
+def _attempt(row: Any) -> UrlAttempt:
     answer = row.status if not row.cause else None
-    return Attempt(
+    return UrlAttempt(
         row.started, answer, text(row.cause or ""), row.bytes, row.seconds, row.waited, row.delay
     )

@@ -15,7 +15,7 @@ from manners.report.data import Fetched
 from manners.report.html import charts, words
 from manners.report.html.elements import Child, Element, element, untrusted
 from manners.report.html.parts import badge, nothing, small, table
-from manners.web.watching import CrawlView
+from manners.web.watching import LiveCrawl
 
 _WORKERS = 32
 """Workers that are shown: those that live, and the last ones that do not."""
@@ -35,7 +35,7 @@ class Controls(NamedTuple):
     """Why the last resume failed."""
 
 
-def parts(view: CrawlView, controls: Controls) -> dict[str, Element]:
+def parts(view: LiveCrawl, controls: Controls) -> dict[str, Element]:
     """Each part by its name."""
     return {
         "state": element("div", _state(view, controls)),
@@ -49,7 +49,7 @@ def parts(view: CrawlView, controls: Controls) -> dict[str, Element]:
     }
 
 
-def is_live(view: CrawlView, controls: Controls) -> bool:
+def is_live(view: LiveCrawl, controls: Controls) -> bool:
     """Whether anything may change."""
     return view.progress.is_running or controls.is_starting or view.progress.ended == WAITING
 
@@ -73,7 +73,7 @@ def page_address(crawl: int, host: str, digest: str) -> str:
 # State and controls.
 
 
-def _state(view: CrawlView, controls: Controls) -> Iterable[Child]:
+def _state(view: LiveCrawl, controls: Controls) -> Iterable[Child]:
     progress = view.progress
     if view.problem:
         yield element(
@@ -99,7 +99,7 @@ def _state(view: CrawlView, controls: Controls) -> Iterable[Child]:
         yield from _forms(view, controls)
 
 
-def _forms(view: CrawlView, controls: Controls) -> Iterable[Child]:
+def _forms(view: LiveCrawl, controls: Controls) -> Iterable[Child]:
     progress = view.progress
     if progress.is_stopping or (controls.is_starting and not progress.is_running):
         return
@@ -127,7 +127,7 @@ def _form(crawl: int, action: str, title: str, note: str) -> Element:
 # Numbers.
 
 
-def _totals(view: CrawlView) -> Iterable[Child]:
+def _totals(view: LiveCrawl) -> Iterable[Child]:
     progress = view.progress
     states = progress.states
     totals = (
@@ -164,13 +164,13 @@ def _tile(name: str, value: str, more: str) -> Element:
     return element("div", element("dt", name), element("dd", value, remark))
 
 
-def _byte_rate(view: CrawlView) -> str:
+def _byte_rate(view: LiveCrawl) -> str:
     if view.rate is None or not view.progress.is_running:
         return ""
     return f"{words.size(round(view.rate.bytes))} a second"
 
 
-def _request_rate(view: CrawlView) -> tuple[str, str]:
+def _request_rate(view: LiveCrawl) -> tuple[str, str]:
     progress = view.progress
     average = progress.budget.pages / progress.seconds if progress.seconds > 0 else 0.0
     if view.rate is None or not progress.is_running:
@@ -188,7 +188,7 @@ def _meter(text: str, used: float, limit: float) -> Element:
 # Hosts and workers.
 
 
-def _hosts(view: CrawlView) -> Iterable[Child]:
+def _hosts(view: LiveCrawl) -> Iterable[Child]:
     progress = view.progress
     hosts = progress.hosts
     kinds = (
@@ -215,7 +215,7 @@ def _hosts(view: CrawlView) -> Iterable[Child]:
     yield table("Hosts", ("Host", "State", "Delay>", "Next request>", "Queued>"), rows, hide=True)
 
 
-def _workers(view: CrawlView) -> Child:
+def _workers(view: LiveCrawl) -> Child:
     workers = sorted(view.progress.workers, key=lambda worker: worker.ended != RUNNING)
     if not workers:
         return nothing("None has joined.")
@@ -238,7 +238,7 @@ def _workers(view: CrawlView) -> Child:
 # What became of pages.
 
 
-def _blocked(view: CrawlView) -> Iterable[Child]:
+def _blocked(view: LiveCrawl) -> Iterable[Child]:
     status = view.outcomes.status
     if not status.blocked:
         yield nothing("Nothing so far.")
@@ -258,7 +258,7 @@ def _blocked(view: CrawlView) -> Iterable[Child]:
         yield element("p", f"And {status.reasons - len(rows):,} other rules.", class_="cut")
 
 
-def _errors(view: CrawlView) -> Iterable[Child]:
+def _errors(view: LiveCrawl) -> Iterable[Child]:
     progress, status = view.progress, view.outcomes.status
     answers = [
         *(
@@ -290,7 +290,7 @@ def _ago(seconds: float) -> str:
     return f"{duration(max(seconds, 0.0))} ago"
 
 
-def _pages(view: CrawlView, pages: Iterable[Fetched], title: str) -> Child:
+def _pages(view: LiveCrawl, pages: Iterable[Fetched], title: str) -> Child:
     rows = [
         (
             [

@@ -1,6 +1,6 @@
 """What the page of a site shows: what its robots.txt says now, said before, and what that means.
 
-Quiet: it is computed in a thread, from what was retrieved and what is on record.
+It is computed in a thread, from what was retrieved and what is on record.
 """
 
 from collections.abc import Sequence

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from manners._text import printable
 from manners.errors import MannersError
 from manners.evidence.store import EvidenceStore
-from manners.report.progress import Outcomes, Progress, outcomes_of, progress_of
+from manners.report.progress import CrawlProgress, Outcomes, outcomes_of, progress_of
 from manners.report.rates import Rate, Rates
 from manners.web.stores import StoreAccess
 
@@ -23,10 +23,10 @@ _OUTCOMES, _SHARE = 5.0, 20.0
 """Seconds between two looks at all URLs, at least; and how many times longer than a look took."""
 
 
-class CrawlView(NamedTuple):
+class LiveCrawl(NamedTuple):
     """What is shown of a crawl."""
 
-    progress: Progress
+    progress: CrawlProgress
     outcomes: Outcomes
     rate: Rate | None = None
     problem: str = ""
@@ -38,9 +38,9 @@ class Watches:
 
     def __init__(self, store: StoreAccess, is_starting: Callable[[int], bool]) -> None:
         self._store, self._is_starting = store, is_starting
-        self._watches: dict[int, Watch] = {}
+        self._watches: dict[int, CrawlWatch] = {}
 
-    async def look(self, crawl: int) -> CrawlView:
+    async def look(self, crawl: int) -> LiveCrawl:
         """A crawl as it is now; without a look, if somebody watches it."""
         watch = self._watches.get(crawl)
         if watch is not None and watch.view is not None:
@@ -48,11 +48,11 @@ class Watches:
         return await self._store.read(_look, crawl, self._store.redact)
 
     @asynccontextmanager
-    async def following(self, crawl: int) -> AsyncIterator["Watch"]:
-        """Watch a crawl for as long as the block lasts."""
+    async def following(self, crawl: int) -> AsyncIterator["CrawlWatch"]:
+        """CrawlWatch a crawl for as long as the block lasts."""
         watch = self._watches.get(crawl)
         if watch is None or watch.is_over:
-            watch = Watch(self._store, crawl, lambda: self._is_starting(crawl))
+            watch = CrawlWatch(self._store, crawl, lambda: self._is_starting(crawl))
             self._watches[crawl] = watch
             watch.begin()
         watch.watchers += 1
@@ -71,7 +71,7 @@ class Watches:
             await watch.end()
 
 
-class Watch:
+class CrawlWatch:
     """One crawl that is read for all who watch it."""
 
     def __init__(self, store: StoreAccess, crawl: int, is_starting: Callable[[], bool]) -> None:
@@ -80,7 +80,7 @@ class Watch:
         self._task: asyncio.Task[None] | None = None
         self._news = asyncio.Event()
         self.watchers = 0
-        self.view: CrawlView | None = None
+        self.view: LiveCrawl | None = None
         """The latest; None before the first."""
 
     @property
@@ -88,7 +88,7 @@ class Watch:
         """Whether it is not read any more: the crawl has ended, or the service."""
         return self._task is not None and self._task.done()
 
-    async def next(self, seen: CrawlView | None, seconds: float) -> CrawlView | None:
+    async def next(self, seen: LiveCrawl | None, seconds: float) -> LiveCrawl | None:
         """A later view than one that was seen; None after some seconds, or if there is none.
 
         Raises what went wrong, if the crawl was never read.
@@ -133,7 +133,7 @@ class Watch:
                     outcomes = await self._store.run(self._read_outcomes(store))
                     ended = time.monotonic()
                     due = ended + max(_OUTCOMES, _SHARE * (ended - begun))
-                self.view = CrawlView(progress, outcomes, self._rates.add(progress.sample))
+                self.view = LiveCrawl(progress, outcomes, self._rates.add(progress.sample))
             except MannersError as error:  # a server that is away may come back
                 if self.view is None:
                     raise
@@ -143,7 +143,7 @@ class Watch:
                 return
             await asyncio.sleep(_SECONDS)
 
-    def _read_progress(self, store: EvidenceStore) -> Callable[[], Progress]:
+    def _read_progress(self, store: EvidenceStore) -> Callable[[], CrawlProgress]:
         return lambda: progress_of(store, self._crawl, redact=self._store.redact)
 
     def _read_outcomes(self, store: EvidenceStore) -> Callable[[], Outcomes]:
@@ -155,7 +155,7 @@ class Watch:
         news.set()
 
 
-def _look(store: EvidenceStore, crawl: int, redact: bool) -> CrawlView:
-    return CrawlView(
+def _look(store: EvidenceStore, crawl: int, redact: bool) -> LiveCrawl:
+    return LiveCrawl(
         progress_of(store, crawl, redact=redact), outcomes_of(store, crawl, redact=redact)
     )

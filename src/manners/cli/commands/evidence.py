@@ -24,7 +24,7 @@ from manners.cli.record_filter import (
     parse_time,
 )
 from manners.errors import StoreError
-from manners.evidence.words import because, lines_around
+from manners.evidence.words import because
 
 if TYPE_CHECKING:
     from manners.evidence.chain import AnchorHead, ChainProblem, Head
@@ -115,8 +115,7 @@ def show(
             return _print_robots(record, records.number(number, has_strands), body)
         difference = _replay(opened).again(record)
     values = records.with_strand(as_dict(record, "redact_query" in options.values), has_strands)
-    lines = [] if body is None else lines_around(record, body)
-    shown = records.Shown(record, _url(values), holds(record), difference, body, lines, has_strands)
+    shown = records.Shown(record, _url(values), holds(record), difference, body, has_strands)
     print(
         render.as_json(records.as_dict(shown, values)) if json else "\n".join(records.page(shown))
     )

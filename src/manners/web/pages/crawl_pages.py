@@ -16,11 +16,10 @@ from manners.web.live_parts import page_address, page_link
 from manners.web.pages.crawls import CRAWL, crawl_of
 from manners.web.problems import ServiceProblem
 from manners.web.rendering import page
+from manners.web.searching import searched
 from manners.web.service import SERVICE
 
 _STATES = ("queued", "done", "failed", "blocked", "kept")
-_MAX_LENGTH = 2_000
-"""Characters of what is searched for."""
 
 
 async def show_report(request: web.Request) -> web.Response:
@@ -38,12 +37,10 @@ def _report(store: EvidenceStore, crawl: int, redact: bool) -> bytes:
 
 async def show_urls(request: web.Request) -> web.Response:
     """The URLs of a crawl that a filter chooses."""
-    store, number, given = request.app[SERVICE].store, crawl_of(request), request.query
-    chosen = {name: given.get(name, "").strip() for name in ("state", "host", "reason", "text")}
-    if any(len(value) > _MAX_LENGTH for value in chosen.values()):
-        raise ServiceProblem(422, "That is too long to search for.", "Send less.")
+    store, number = request.app[SERVICE].store, crawl_of(request)
+    chosen = searched(request, ("state", "host", "reason", "text"))
     try:
-        after, digest = parse_place(given.get("after", ""))
+        after, digest = parse_place(**searched(request, ("after",)))
     except ValueError:
         raise ServiceProblem(422, "'after' is no place in this list.", "Begin anew.") from None
     wanted = UrlFilter(**chosen, after=after, after_digest=digest)
@@ -65,8 +62,8 @@ async def show_urls(request: web.Request) -> web.Response:
 async def show_url(request: web.Request) -> web.Response:
     """One URL: its record, what came of it, and what led to it."""
     store, number = request.app[SERVICE].store, crawl_of(request)
-    host, key = request.query.get("host", ""), request.query.get("key", "")
-    found = await store.read(url_of, number, host, key, redact=store.redact)
+    place = searched(request, ("host", "key"))
+    found = await store.read(url_of, number, **place, redact=store.redact)
     if found is None:
         raise ServiceProblem(
             404, f"Crawl {number} does not know this URL.", f"/crawls/{number}/pages has those."

@@ -18,7 +18,7 @@ from manners.web.pages import PageLink
 from manners.web.problems import ServiceProblem
 from manners.web.rendering import page
 from manners.web.service import DEADLINE, SERVICE, Call, Service
-from manners.web.watching import CrawlView, Watch
+from manners.web.watching import CrawlWatch, LiveCrawl
 
 LINK = PageLink(40, "Crawls", "/crawls")
 CRAWL = "/crawls/{crawl:[0-9]{1,15}}"
@@ -87,11 +87,11 @@ async def stream(request: web.Request) -> web.StreamResponse:
 
 
 async def _tell(
-    reply: web.StreamResponse, service: Service, watch: Watch, view: CrawlView | None
+    reply: web.StreamResponse, service: Service, watch: CrawlWatch, view: LiveCrawl | None
 ) -> None:
     """Write what is new, at once; a client that does not read keeps only this task waiting."""
     sent: dict[str, str] = {}
-    seen: CrawlView | None = None
+    seen: LiveCrawl | None = None
     while True:
         if view is not None:
             seen, controls = view, _controls(service, view.progress.crawl)

@@ -20,6 +20,7 @@ from manners.urls import host
 from manners.web.pages import PageLink
 from manners.web.problems import ServiceProblem
 from manners.web.rendering import page
+from manners.web.searching import searched
 from manners.web.service import SERVICE
 
 LINK = PageLink(50, "Evidence", "/evidence")
@@ -28,8 +29,8 @@ _LISTED = 100
 _VERIFIED = 500_000
 """Records that are verified while somebody waits."""
 _FINDINGS = 100
-_MAX_LENGTH = 2_000
-"""Characters of what is searched for."""
+_MAX_LENGTH = 200
+"""Characters of a head."""
 _FIELDS = ("host", "type", "agent", "since", "until")
 
 
@@ -81,8 +82,7 @@ class _Verified(NamedTuple):
 
 async def show_list(request: web.Request) -> web.Response:
     """The latest records that a search finds."""
-    store, given = request.app[SERVICE].store, request.query
-    chosen = {name: given.get(name, "").strip() for name in _FIELDS}
+    store, chosen = request.app[SERVICE].store, searched(request, _FIELDS)
     found = await store.read(_search, _filter(chosen), store.redact)
     return page(
         request,
@@ -120,8 +120,6 @@ async def verify(request: web.Request) -> web.Response:
 
 def _filter(chosen: dict[str, str]) -> Filter:
     """What is searched for; a problem for what cannot be."""
-    if any(len(value) > _MAX_LENGTH for value in chosen.values()):
-        raise ServiceProblem(422, "That is too long to search for.", "Send less.")
     name, kind = chosen["host"], chosen["type"]
     if kind and kind not in TYPES:
         raise ServiceProblem(422, f"{kind!r} is no type.", f"Choose from {', '.join(TYPES)}.")
@@ -212,5 +210,5 @@ def _url(record: Record, redact: bool) -> str:
 ROUTES = (
     web.get("/evidence", show_list),
     web.post("/evidence/verify", verify),
-    web.get("/evidence/{record:[0-9]{1,19}(?:/[0-9]{1,19})?}", show),
+    web.get("/evidence/{record:[0-9]{1,18}(?:/[0-9]{1,18})?}", show),
 )
