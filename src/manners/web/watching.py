@@ -1,7 +1,8 @@
 """Crawls that somebody watches: each is read once a second, however many watch it.
 
 Who reads slowly misses what came in between and sees the latest: nothing is kept for him. What
-reads every URL of a crawl is read again only after twenty times as long as it took.
+reads every URL of a crawl is read again only after twenty times as long as it took, and everything
+else only after ten times as long.
 """
 
 import asyncio
@@ -17,8 +18,8 @@ from manners.report.progress import CrawlProgress, Outcomes, outcomes_of, progre
 from manners.report.rates import Rate, Rates
 from manners.web.stores import StoreAccess
 
-_SECONDS = 1.0
-"""Between two looks."""
+_SECONDS, _PAUSE = 1.0, 10.0
+"""Between two looks, at least; and how many times longer than a look took."""
 _OUTCOMES, _SHARE = 5.0, 20.0
 """Seconds between two looks at all URLs, at least; and how many times longer than a look took."""
 
@@ -123,10 +124,12 @@ class CrawlWatch:
             await asyncio.shield(self._store.run(opened.close))
 
     async def _follow(self, store: EvidenceStore) -> None:
-        outcomes, due = None, 0.0
+        outcomes, due, took = None, 0.0, 0.0
         while True:
+            looked = time.monotonic()
             try:
                 progress = await self._store.run(self._read_progress(store))
+                took = time.monotonic() - looked
                 is_over = not (progress.is_running or self._is_starting())
                 if outcomes is None or is_over or time.monotonic() >= due:
                     begun = time.monotonic()
@@ -141,7 +144,7 @@ class CrawlWatch:
             self._tell()
             if is_over:
                 return
-            await asyncio.sleep(_SECONDS)
+            await asyncio.sleep(max(_SECONDS, _PAUSE * took))
 
     def _read_progress(self, store: EvidenceStore) -> Callable[[], CrawlProgress]:
         return lambda: progress_of(store, self._crawl, redact=self._store.redact)
