@@ -132,19 +132,19 @@ def _usage(usage: Any) -> list[tuple[str, str]]:
     """What the page may be used for, and who says so; tampered records may have anything."""
     if not isinstance(usage, dict):
         return []
-    purpose, answer, unknown = (_text(usage.get(name)) for name in ("purpose", "answer", "unknown"))
+    purpose, answer, unknown = (plain(usage.get(name)) for name in ("purpose", "answer", "unknown"))
     rows = [("purpose", f"{purpose}: {answer} (unknown: {unknown})")]
     claims = usage.get("claims")
     for claim in claims if isinstance(claims, list) else ():
         if isinstance(claim, dict):
             names = ("purpose", "value", "standard", "edition", "source")
-            for_what, value, standard, edition, source = (_text(claim.get(name)) for name in names)
-            line = f" line {_text(claim['line'])}" if "line" in claim else ""
+            for_what, value, standard, edition, source = (plain(claim.get(name)) for name in names)
+            line = f" line {plain(claim['line'])}" if "line" in claim else ""
             rows.append(
                 (
                     "",
                     f"{for_what} {value}: {standard} ({edition}), {source}{line}:"
-                    f" {_text(claim.get('text'))}",
+                    f" {plain(claim.get('text'))}",
                 )
             )
     return rows
