@@ -7,10 +7,10 @@ plain values: they may hold secrets, which have no place on a command line.
 import asyncio
 import multiprocessing
 import os
-import signal
 from multiprocessing.connection import Connection
 from typing import Any
 
+from manners._interrupts import ENDING, handling
 from manners._text import count, cut, printable
 from manners.settings import Settings
 from manners.web.problems import ServiceProblem
@@ -100,10 +100,9 @@ def _resume(place: str, crawl: int, timeout: float, pipe: Connection) -> None:
         stored = stored_settings(place, crawl, timeout=timeout)
         settings = Settings(**stored).but(store=place, server_timeout=timeout)
         running = Crawl([], settings, resume=crawl)
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: running.stop())
-        for _ in running:
-            pass
+        with handling(running.stop, *ENDING):
+            for _ in running:
+                pass
     except Exception as error:
         pipe.send(printable(cut(str(error), 2_000)))
         os._exit(1)
