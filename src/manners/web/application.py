@@ -47,7 +47,7 @@ async def _run_service(app: web.Application) -> AsyncIterator[None]:
 
 async def _stop_streams(app: web.Application) -> None:
     app[SERVICE].stopping.set()
-    await app[SERVICE].watches.close()
+    await app[SERVICE].crawls.end_watches()
 
 
 def _handler(resource: Resource) -> Handler:

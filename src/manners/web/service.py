@@ -16,9 +16,7 @@ from manners.urls import origin
 from manners.web.leases import Leases
 from manners.web.limits import ServiceLimits, Traffic, client_of
 from manners.web.problems import ServiceProblem
-from manners.web.resuming import ResumedCrawls
-from manners.web.stores import StoreAccess
-from manners.web.watching import Watches
+from manners.web.watching import StoredCrawls
 
 _T = TypeVar("_T")
 START_WITHIN = 0.5
@@ -59,9 +57,7 @@ class Service:
         self.stopping = asyncio.Event()
         """Set when the service is about to end."""
         self.leases = Leases()
-        self.store = StoreAccess(settings)
-        self.resumed = ResumedCrawls(settings)
-        self.watches = Watches(self.store, self.resumed.has)
+        self.crawls = StoredCrawls(settings)
         self.client: AsyncClient
 
     @property
@@ -87,11 +83,9 @@ class Service:
 
     async def close(self) -> None:
         """Close it."""
-        await self.watches.close()
-        await self.resumed.close()
+        await self.crawls.close()
         await self.leases.close()
         await self.client.close()
-        self.store.close()
 
     async def compute(self, function: Callable[..., _T], *arguments: object) -> _T:
         """The result of a long computation, in a thread; few of them run at a time."""

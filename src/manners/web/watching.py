@@ -16,6 +16,8 @@ from manners.errors import MannersError
 from manners.evidence.store import EvidenceStore
 from manners.report.progress import CrawlProgress, Outcomes, outcomes_of, progress_of
 from manners.report.rates import Rate, Rates
+from manners.settings import Settings
+from manners.web.resuming import ResumedCrawls
 from manners.web.stores import StoreAccess
 
 _SECONDS, _PAUSE = 1.0, 10.0
@@ -34,11 +36,11 @@ class LiveCrawl(NamedTuple):
     """Why the store could not be read just now."""
 
 
-class Watches:
-    """Everything that is watched."""
+class StoredCrawls:
+    """The crawls of the store: those that somebody watches, and those that were resumed here."""
 
-    def __init__(self, store: StoreAccess, is_starting: Callable[[int], bool]) -> None:
-        self._store, self._is_starting = store, is_starting
+    def __init__(self, settings: Settings) -> None:
+        self.store, self.resumed = StoreAccess(settings), ResumedCrawls(settings)
         self._watches: dict[int, CrawlWatch] = {}
 
     async def look(self, crawl: int) -> LiveCrawl:
@@ -46,14 +48,14 @@ class Watches:
         watch = self._watches.get(crawl)
         if watch is not None and watch.view is not None:
             return watch.view
-        return await self._store.read(_look, crawl, self._store.redact)
+        return await self.store.read(_look, crawl, self.store.redact)
 
     @asynccontextmanager
     async def following(self, crawl: int) -> AsyncIterator["CrawlWatch"]:
-        """CrawlWatch a crawl for as long as the block lasts."""
+        """Watch a crawl for as long as the block lasts."""
         watch = self._watches.get(crawl)
         if watch is None or watch.is_over:
-            watch = CrawlWatch(self._store, crawl, lambda: self._is_starting(crawl))
+            watch = CrawlWatch(self.store, crawl, lambda: self.resumed.has(crawl))
             self._watches[crawl] = watch
             watch.begin()
         watch.watchers += 1
@@ -66,10 +68,16 @@ class Watches:
                     del self._watches[crawl]
                 await watch.end()
 
-    async def close(self) -> None:
-        """End them."""
+    async def end_watches(self) -> None:
+        """Watch no more: streams end."""
         for watch in list(self._watches.values()):
             await watch.end()
+
+    async def close(self) -> None:
+        """End everything."""
+        await self.end_watches()
+        await self.resumed.close()
+        self.store.close()
 
 
 class CrawlWatch:

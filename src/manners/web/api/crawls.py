@@ -40,13 +40,13 @@ class CrawlReply(msgspec.Struct, frozen=True, kw_only=True):
 
 async def list_crawls(call: Call, query: CrawlsQuery) -> CrawlsReply:  # noqa: ARG001 (no parameters)
     """The crawls of the store."""
-    found = await call.service.store.read(crawls_of)
+    found = await call.service.crawls.store.read(crawls_of)
     return CrawlsReply(crawls=[crawl.to_dict() for crawl in found])
 
 
 async def show_crawl(call: Call, query: CrawlQuery) -> CrawlReply:
     """How one of them goes; it may be asked again and again."""
-    view = await call.service.watches.look(query.crawl)
+    view = await call.service.crawls.look(query.crawl)
     return CrawlReply(progress=view.progress.to_dict(), status=view.outcomes.status.to_dict())
 
 

@@ -24,7 +24,7 @@ _STATES = ("queued", "done", "failed", "blocked", "kept")
 
 async def show_report(request: web.Request) -> web.Response:
     """The report of a crawl: the same as `manners report` writes."""
-    store = request.app[SERVICE].store
+    store = request.app[SERVICE].crawls.store
     html = await store.read_long(_report, crawl_of(request), store.redact)
     policy = f"{content_policy()}; frame-ancestors 'none'"
     headers = {"Content-Security-Policy": policy}
@@ -37,7 +37,7 @@ def _report(store: EvidenceStore, crawl: int, redact: bool) -> bytes:
 
 async def show_urls(request: web.Request) -> web.Response:
     """The URLs of a crawl that a filter chooses."""
-    store, number = request.app[SERVICE].store, crawl_of(request)
+    store, number = request.app[SERVICE].crawls.store, crawl_of(request)
     chosen = searched(request, ("state", "host", "reason", "text"))
     try:
         after, digest = parse_place(**searched(request, ("after",)))
@@ -61,7 +61,7 @@ async def show_urls(request: web.Request) -> web.Response:
 
 async def show_url(request: web.Request) -> web.Response:
     """One URL: its record, what came of it, and what led to it."""
-    store, number = request.app[SERVICE].store, crawl_of(request)
+    store, number = request.app[SERVICE].crawls.store, crawl_of(request)
     place = searched(request, ("host", "key"))
     found = await store.read(url_of, number, **place, redact=store.redact)
     if found is None:

@@ -40,14 +40,14 @@ def crawl_of(request: web.Request) -> int:
 async def show_list(request: web.Request) -> web.Response:
     """The crawls of the store, the latest first."""
     service = request.app[SERVICE]
-    crawls: list[ListedCrawl] = await service.store.read(crawls_of)
+    crawls: list[ListedCrawl] = await service.crawls.store.read(crawls_of)
     return page(
         request,
         "crawls.html",
         crawls=crawls[: -_LISTED - 1 : -1],
         total=len(crawls),
         running=RUNNING,
-        place=service.store.place,
+        place=service.crawls.store.place,
         cut=cut,
     )
 
@@ -55,7 +55,7 @@ async def show_list(request: web.Request) -> web.Response:
 async def show(request: web.Request) -> web.Response:
     """One crawl."""
     service, number = request.app[SERVICE], crawl_of(request)
-    view = await service.watches.look(number)
+    view = await service.crawls.look(number)
     controls = _controls(service, number)
     starts = view.progress.start.split(" ")
     return page(
@@ -73,7 +73,7 @@ async def stream(request: web.Request) -> web.StreamResponse:
     """What changes on the page of a crawl, until it ends."""
     call, number = Call.of(request), crawl_of(request)
     service = call.service
-    async with service.traffic.stream(call.client), service.watches.following(number) as watch:
+    async with service.traffic.stream(call.client), service.crawls.following(number) as watch:
         # In time, or it is a problem; from then on it takes as long as the crawl.
         view = await watch.next(None, service.serving.limits.request_seconds)
         if view is None:
@@ -120,16 +120,18 @@ async def stop(request: web.Request) -> web.Response:
     settings, place = service.settings, service.settings.store
     if place is None:
         raise ServiceProblem(404, "This service has no store.", "Start it with --store PLACE.")
-    await service.store.run(lambda: stop_crawl(place, number, timeout=settings.server_timeout))
+    await service.crawls.store.run(
+        lambda: stop_crawl(place, number, timeout=settings.server_timeout)
+    )
     return _back_to(number)
 
 
 async def resume(request: web.Request) -> web.Response:
     """Resume a crawl in a process of this service, unless somebody works on it."""
     service, number = _controlled(request), crawl_of(request)
-    view = await service.watches.look(number)
+    view = await service.crawls.look(number)
     if not view.progress.is_running:
-        await service.resumed.start(number)
+        await service.crawls.resumed.start(number)
     return _back_to(number)
 
 
@@ -144,8 +146,8 @@ def _controlled(request: web.Request) -> Service:
 
 
 def _controls(service: Service, crawl: int) -> Controls:
-    is_starting = service.resumed.has(crawl)
-    problem = service.resumed.problems.get(crawl, "")
+    is_starting = service.crawls.resumed.has(crawl)
+    problem = service.crawls.resumed.problems.get(crawl, "")
     return Controls(service.serving.control, is_starting, problem)
 
 

@@ -82,7 +82,7 @@ class _Verified(NamedTuple):
 
 async def show_list(request: web.Request) -> web.Response:
     """The latest records that a search finds."""
-    store, chosen = request.app[SERVICE].store, searched(request, _FIELDS)
+    store, chosen = request.app[SERVICE].crawls.store, searched(request, _FIELDS)
     found = await store.read(_search, _filter(chosen), store.redact)
     return page(
         request,
@@ -97,7 +97,7 @@ async def show_list(request: web.Request) -> web.Response:
 
 async def show(request: web.Request) -> web.Response:
     """One record."""
-    store = request.app[SERVICE].store
+    store = request.app[SERVICE].crawls.store
     try:
         number = parse_number(request.match_info["record"])
     except ValueError:
@@ -110,7 +110,7 @@ async def show(request: web.Request) -> web.Response:
 
 async def verify(request: web.Request) -> web.Response:
     """Verify that no record was changed, added or removed; by POST, because it takes long."""
-    store, values = request.app[SERVICE].store, await request.post()
+    store, values = request.app[SERVICE].crawls.store, await request.post()
     noted = values.get("head", "")
     if not isinstance(noted, str) or len(noted) > _MAX_LENGTH:
         raise ServiceProblem(422, "That is no head.", "It is what `manners evidence head` prints.")

@@ -80,7 +80,7 @@ async def _versions(service: Service, site: Site, place: str) -> tuple[list[Vers
     store = settings.store
     if store is not None and ("://" in store or is_libpq(store) or Path(store).is_file()):
         try:
-            found.append(await service.store.read(EvidenceStore.history, place))
+            found.append(await service.crawls.store.read(EvidenceStore.history, place))
         except StoreError as error:
             problems.append(str(error))
     if site.entry is not None:
