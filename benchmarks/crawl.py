@@ -4,7 +4,8 @@ Both crawl the same site on loopback, made by formula in a process of its own: p
 30 links each, through which all are reached, and some to what its robots.txt does not allow. 16
 requests at a time, no delays, robots.txt obeyed, no cache, nothing logged below warnings, links
 taken from every page. Manners keeps its frontier and its evidence in a file; Scrapy keeps its queue
-in memory, and no cookies. For orientation: aiohttp and lexbor in a loop that keeps nothing, and
+in memory, and no cookies. A row is manners with a purpose, which has to look at every page; nothing
+says anything about it there. For orientation: aiohttp and lexbor in a loop that keeps nothing, and
 knows without asking what is not allowed.
 
 Everybody crawls in a process made for one turn, and has a turn before anybody has the next.
@@ -216,7 +217,7 @@ def _memory(name: str) -> int:
     return int(status.partition(f"{name}:")[2].split()[0]) * 1024
 
 
-def own(start: str, measure: Measure, folder: Path) -> None:
+def own(start: str, measure: Measure, folder: Path, **changes: Any) -> None:
     import manners
 
     settings = manners.Settings(
@@ -233,11 +234,16 @@ def own(start: str, measure: Measure, folder: Path) -> None:
         trap_alike=10**9,
         store=str(folder / "crawl.db"),
         log_level="warning",
+        **changes,
     )
     with measure.crawling():
         for each in manners.crawl([start], settings):
             if each.ok:
                 measure.fetched()
+
+
+def for_purpose(start: str, measure: Measure, folder: Path) -> None:
+    own(start, measure, folder, purpose="ai-train")
 
 
 def scrapy(start: str, measure: Measure, folder: Path) -> None:  # noqa: ARG001
@@ -306,7 +312,8 @@ def bare(start: str, measure: Measure, folder: Path) -> None:  # noqa: ARG001
 
 Way = Callable[[str, Measure, Path], None]
 OWN, OTHER, BARE = "manners", "scrapy", "aiohttp, lexbor"
-WAYS: dict[str, Way] = {OWN: own, OTHER: scrapy, BARE: bare}
+PURPOSE = "manners --purpose"
+WAYS: dict[str, Way] = {OWN: own, PURPOSE: for_purpose, OTHER: scrapy, BARE: bare}
 
 
 def crawl(pipe: Connection, name: str, port: int, total: int, folder: Path) -> None:
@@ -352,7 +359,7 @@ def turn(name: str, total: int) -> Measure:
                 raise SystemExit(f"{name}: failed") from None
         server.send("end")
         check(name, measure, *server.recv())
-        if name == OWN:
+        if name in (OWN, PURPOSE):
             check_store(folder / "crawl.db", total)
     return measure
 
@@ -455,7 +462,7 @@ def main() -> None:
     from benchmarks.engine import machine
 
     print(machine(), end="")
-    names = [OWN]
+    names = [OWN, PURPOSE]
     for name, library in ((OTHER, "scrapy"), (BARE, "aiohttp")):
         try:
             print(f", {library} {version(library)}", end="")

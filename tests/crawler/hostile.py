@@ -4,9 +4,13 @@ from pathlib import Path
 
 from sqlalchemy import update
 
+from manners._text import without_surrogates
 from manners.crawler.frontier.tables import crawls, pages, urls
 from manners.crawler.frontier.values import clean
 from manners.evidence.store import EvidenceStore
+from manners.signals.decision import UsageDecision, by_page
+from manners.signals.markup import PageElement
+from manners.signals.material import Material
 from tests.crawler.made import Made, site
 
 ATTACKS = (
@@ -43,6 +47,15 @@ ROBOTS = "\n".join(
 SITE = "https://hostile.example"
 
 
+def usage(attack: str) -> UsageDecision:
+    """What a site says about usage that contradicts itself, with an attack wherever it can."""
+    written = without_surrogates(attack)
+    headers = (("Content-Signal", f"ai-train=yes, {written}"), ("X-Robots-Tag", f"noai, {written}"))
+    element = PageElement("meta", {"name": "robots", "content": f"noai,{written}"}, text=written)
+    material = Material(url=f"{SITE}/", headers=headers, html=(element,), licences={})
+    return by_page(material, "ai-train", "allow")
+
+
 def made(place: str | Path) -> None:
     """Write the crawl down: every attack wherever a site, or a user, can put text."""
     agent = "Bot" + "".join(ATTACKS[:6])
@@ -52,7 +65,7 @@ def made(place: str | Path) -> None:
     ]
     for number, attack in enumerate(ATTACKS):
         crawl.at += 0.5
-        crawl.ask(f"{SITE}/{attack}", title=attack, form=attack[:200])
+        crawl.ask(f"{SITE}/{attack}", title=attack, form=attack[:200], usage=usage(attack))
         crawl.ask(f"{SITE}/no/{number}/{attack}")
         crawl.ask(f"{SITE}/bad/{number}/{attack}", None, cause=attack)
         crawl.ask(f"{SITE}/{number}.xml?{attack}", kind="sitemap", form=attack, problems=problems)

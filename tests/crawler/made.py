@@ -28,6 +28,7 @@ from manners.exclusions import Exclusions, Overrides
 from manners.retrieval import profiles
 from manners.retrieval.outcome import Availability, Outcome, RobotsHop
 from manners.robots import dialects
+from manners.signals.decision import UsageDecision
 from manners.urls import host, origin, robots_url
 
 START = 1_798_797_600.0  # 2027-01-01, ten o'clock
@@ -87,13 +88,14 @@ class Made:
         problems: Sequence[dict[str, Any]] = (),
         attempts: int = 1,
         depth: int = 1,
+        usage: UsageDecision | None = None,
     ) -> None:
         """A URL is asked for, if the engine allows it, and answered so."""
         ruled = self._overrides.check(url)
         known = None if ruled is not None else self._site(url)
         verdict = ruled if ruled is not None else known.check(url, self._agent) if known else None
         assert verdict is not None
-        self._drafts.append(self._clerk.draft(url, verdict, known, self.at))
+        self._drafts.append(self._clerk.draft(url, verdict, known, self.at, usage=usage))
         row: dict[str, Any] = {"kind": kind, "depth": depth, "evidence": len(self._drafts)}
         if not verdict.allowed:
             rule = verdict.line_text.strip() if verdict.line else ""

@@ -591,6 +591,9 @@ def test_nothing_from_a_crawl_becomes_markup(hostile_page: str) -> None:
     assert links == [f"#{node.attributes['id']}" for node in tree.css("section")]
     text = tree.body.text() if tree.body else ""
     assert "<script>window.hacked = 1; alert(1)</script>" in text
+    usage = tree.css_first("#usage")
+    assert usage is not None
+    assert "noai, <script>window.hacked = 1; alert(1)</script>" in usage.text()
     assert "\\u202egnp.exe" in text
     assert "\\x1b[2J" in text
 

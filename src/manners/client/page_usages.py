@@ -52,6 +52,10 @@ class PageUsages:
 
     async def _material(self, page: Page) -> "tuple[Material, list[SignalProblem]]":
         """The sources of a page, with the files that the settings name."""
+        if not self._settings.signals:
+            from manners.client.page_signals import material_of
+
+            return material_of(page), []
         from manners.client.signal_files import SignalFiles, material_with
 
         if self._files is None:
@@ -66,12 +70,12 @@ class PageUsages:
         """
         if self._gate is None or not page.ok:
             return page, None
-        from manners.client.purposes import draft_of, with_record
-
         material, _ = await self._material(page)
         decision = self._gate.by_page(page, material)
         if decision is None or self._evidence is None or self._clerk is None:
             return page, decision
+        from manners.client.purposes import draft_of, with_record
+
         draft = draft_of(self._clerk, page, decision, self._clock())
         return with_record(page, await self._evidence.append(draft)), decision
 

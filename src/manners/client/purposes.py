@@ -14,7 +14,7 @@ from manners.signals.claims import Purpose
 from manners.signals.decision import UnknownChoice, UsageDecision
 from manners.signals.material import Material
 from manners.signals.site_signals import SiteSignals, governing_tokens, may_speak
-from manners.signals.sources import FILES, HEADERS, META_NAMES
+from manners.signals.sources import FILES, HEADERS
 from manners.signals.tokens import POLICY_TOKENS
 
 if TYPE_CHECKING:
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 _PageT = TypeVar("_PageT", bound=Page)
 _SITES = 1_024
 """Files of which it is remembered what they say about usage."""
-_MARKS = (*(name.encode() for name in sorted(META_NAMES)), b"license", b"rsl+xml")
-"""What the elements of a page that carry signals contain, one of them at least."""
+_MARKS = (b"robots", b"content-signal", b"tdm-", b"rsl+xml")
+"""What the elements of a page that carry signals contain, one of them at least: each is searched
+for in every page. An element about a licence has its media type."""
 _SCANNED = 4 * 1_048_576
 """Bytes of a page in which they are looked for; readers read no more."""
 
