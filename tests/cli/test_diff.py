@@ -154,6 +154,7 @@ def test_own_urls_from_a_sitemap(run: Run) -> None:
         handlers["/a.xml"] = page(listed.encode())
         ran = run(place, "new.txt", "--urls", f"{place}/map.xml")
         broken = run(place, "new.txt", "--urls", f"{place}/nosuch.xml")
+    assert ran.code == 1, ran.err
     assert ran.lines[1] == f"{LOSS}; 2 of your 3 URLs."
     assert broken.code == 3
     assert "cannot read the sitemap" in broken.err
