@@ -34,7 +34,7 @@ URLS = pa.table(
 def test_added_columns_have_types_that_every_engine_has() -> None:
     """No dictionaries, and no other types when there are no rows."""
     for urls in (URLS, URLS.slice(0, 0)):
-        found = TableCheck("MyBot", add=TYPES).with_records(urls, ROBOTS)
+        found = TableCheck("MyBot", add=tuple(TYPES)).with_records(urls, ROBOTS)
         assert {name: found.schema.field(name).type for name in TYPES} == TYPES
         assert found.num_rows == urls.num_rows
 

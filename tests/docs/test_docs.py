@@ -394,13 +394,14 @@ def test_every_link_of_the_readme_leads_to_a_page() -> None:
 
 
 def test_every_class_of_the_readme_exists() -> None:
-    """What is added to httpx, requests, aiohttp and Scrapy."""
-    from manners.compat import aiohttp, httpx, requests, scrapy
+    """What is added to httpx, requests, aiohttp, Scrapy and crawlee."""
+    from manners.compat import aiohttp, crawlee, httpx, requests, scrapy
 
+    modules = aiohttp, crawlee, httpx, requests, scrapy
     classes = set(re.findall(r"\b(?:Polite|Manners)\w+", README.read_text(encoding="utf-8")))
-    assert len(classes) == 4
+    assert len(classes) == len(modules)
     for name in classes:
-        assert any(hasattr(module, name) for module in (aiohttp, httpx, requests, scrapy)), name
+        assert any(hasattr(module, name) for module in modules), name
 
 
 def test_the_simulated_crawls_are_those_of_the_simulation() -> None:
