@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
-.PHONY: demo quick test check style types package long soak asan fuzz bench changelog site docs pictures tester browser cluster clean FORCE
+.PHONY: demo quick test check style types package long soak asan fuzz bench changelog site docs pictures tester browser cluster replay clean FORCE
 
 demo: $(VENV)/installed
 	@$(BIN)/manners demo
@@ -119,6 +119,13 @@ cluster: $(VENV)/clustered
 	@command -v java >/dev/null || { command -v apt-get >/dev/null \
 	    && apt-get update --quiet && apt-get install --quiet --yes default-jre-headless; } \
 	    || { echo "Install Java 17 or later with the packages of your system."; exit 1; }
+
+# pywb, for tests that replay archives; it needs other versions of libraries than we do, so it has an
+# environment of its own. They are skipped where it is not installed.
+replay: $(VENV)/tested
+	$(BIN)/python -m venv $(VENV)/replay
+	$(VENV)/replay/bin/python -m pip install --quiet 'pywb>=2.9'
+	$(PYTEST) tests/warc
 
 clean:
 	rm -rf $(VENV) build dist site *.egg-info src/*.egg-info

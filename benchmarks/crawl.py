@@ -5,7 +5,7 @@ Both crawl the same site on loopback, made by formula in a process of its own: p
 requests at a time, no delays, robots.txt obeyed, no cache, nothing logged below warnings, links
 taken from every page. Manners keeps its frontier and its evidence in a file; Scrapy keeps its queue
 in memory, and no cookies. A row is manners with a purpose, which has to look at every page; nothing
-says anything about it there. For orientation: aiohttp and lexbor in a loop that keeps nothing, and
+says anything about it there; another archives every page. For orientation: aiohttp and lexbor in a loop that keeps nothing, and
 knows without asking what is not allowed.
 
 Everybody crawls in a process made for one turn, and has a turn before anybody has the next.
@@ -246,6 +246,10 @@ def for_purpose(start: str, measure: Measure, folder: Path) -> None:
     own(start, measure, folder, purpose="ai-train")
 
 
+def archiving(start: str, measure: Measure, folder: Path) -> None:
+    own(start, measure, folder, warc=str(folder / "warc"))
+
+
 def scrapy(start: str, measure: Measure, folder: Path) -> None:  # noqa: ARG001
     from scrapy import Request, Spider
     from scrapy.crawler import CrawlerProcess
@@ -312,8 +316,14 @@ def bare(start: str, measure: Measure, folder: Path) -> None:  # noqa: ARG001
 
 Way = Callable[[str, Measure, Path], None]
 OWN, OTHER, BARE = "manners", "scrapy", "aiohttp, lexbor"
-PURPOSE = "manners --purpose"
-WAYS: dict[str, Way] = {OWN: own, PURPOSE: for_purpose, OTHER: scrapy, BARE: bare}
+PURPOSE, ARCHIVE = "manners --purpose", "manners --warc"
+WAYS: dict[str, Way] = {
+    OWN: own,
+    PURPOSE: for_purpose,
+    ARCHIVE: archiving,
+    OTHER: scrapy,
+    BARE: bare,
+}
 
 
 def crawl(pipe: Connection, name: str, port: int, total: int, folder: Path) -> None:
@@ -359,7 +369,7 @@ def turn(name: str, total: int) -> Measure:
                 raise SystemExit(f"{name}: failed") from None
         server.send("end")
         check(name, measure, *server.recv())
-        if name in (OWN, PURPOSE):
+        if name in (OWN, PURPOSE, ARCHIVE):
             check_store(folder / "crawl.db", total)
     return measure
 
@@ -463,7 +473,7 @@ def main() -> None:
 
     print(machine(), end="")
     names = [OWN, PURPOSE]
-    for name, library in ((OTHER, "scrapy"), (BARE, "aiohttp")):
+    for name, library in ((ARCHIVE, "fastwarc"), (OTHER, "scrapy"), (BARE, "aiohttp")):
         try:
             print(f", {library} {version(library)}", end="")
             names.append(name)

@@ -29,6 +29,9 @@ TABLE: dict[str, tuple[int, int, int]] = {
     "KILLS": (5, 50, 500),
     "CRAWL_KILLS": (1, 5, 25),
     "CACHE_KILLS": (5, 30, 300),
+    # Pages of a crawl that is archived, and how often it is killed.
+    "WARC_PAGES": (160, 1_000, 20_000),
+    "WARC_KILLS": (2, 6, 20),
     # Pages of a generated site whose truth is known.
     "CRAWL_PAGES": (160, 5_000, 50_000),
     # Walks of a browser through a site that tries everything to send it where it may not go.

@@ -115,6 +115,8 @@ VALUES: dict[str, tuple[Any, str, str]] = {
     "trap_segments": (30, "30", "30"),
     "trap_alike": (9, "9", "9"),
     "store": ("proof.db", "proof.db", '"proof.db"'),
+    "warc": ("archive", "archive", '"archive"'),
+    "warc_size": (10_000, "10000", "10000"),
     "redact_query": (True, "true", "true"),
     "server_timeout": (2.5, "2.5", "2.5"),
     "worker_lease": (12.5, "12.5", "12.5"),

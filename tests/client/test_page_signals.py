@@ -169,7 +169,7 @@ def test_usage_is_read_once_and_is_no_part_of_the_page() -> None:
         found.usage["ai-train"] = found.usage["search"]  # type: ignore[index]
     with pytest.raises((AttributeError, TypeError)):
         found.usage = {}  # type: ignore[misc]
-    assert _ReadLater.__slots__ == ("_usage",)
+    assert _ReadLater.__slots__ == ("_exchanges", "_usage")
 
 
 def test_other_files_join_the_sources_of_a_page() -> None:

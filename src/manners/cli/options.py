@@ -32,6 +32,8 @@ PAGES = (
     *("store", "cache"),
 )
 """The settings of commands that fetch pages."""
+ARCHIVES = ("warc", "warc_size")
+"""The settings of commands that archive what they fetch."""
 LOGS = ("log_level", "log_format", "log_matches")
 
 UrlsArgument = Annotated[

@@ -18,7 +18,7 @@ from manners.client.page_usages import PageUsages
 from manners.client.redirects import RedirectChain
 from manners.client.requesters import Requesters
 from manners.client.sender import PoliteSender
-from manners.client.stores import open_evidence, open_politeness
+from manners.client.stores import PageArchive, open_evidence, open_politeness
 from manners.client.streams import PageStream
 from manners.client.transport import Transport, open_http
 from manners.client.visit import SlotRenewal, Visit
@@ -77,6 +77,7 @@ class AsyncClient:
         """Who decides, and what is sent."""
         backend = open_politeness(politeness, settings, clock)
         self._http = http or open_http(settings)
+        self._archive = PageArchive(settings, http)
         own_delays = {name: own.delay for name, own in settings.hosts.items()}
         self._hosts = Hosts(settings.pace, own_delays, clock, draw)
         self._gate = Gate(backend, settings.pace, draw, clock, settings.connections)
@@ -188,7 +189,7 @@ class AsyncClient:
                 asked = self.robots.clock()
                 visit = await self._admission.admit(chain, is_page)
                 if visit is None:
-                    yield PageStream(chain.blocked())
+                    yield PageStream(await self._archive.keep(chain.blocked()))
                     return
                 started, chain.counts = self.robots.clock(), True
                 get = self._request("GET", chain, max_bytes)
@@ -208,7 +209,10 @@ class AsyncClient:
                         body = None if isinstance(reply, Unreachable) else reply
                         page = await self._usages.for_purpose(page) if is_page else page
                         yield PageStream(page, body, lambda: self._admission.is_closed, slot)
-                        return
+                    chain.note(getattr(reply, "exchange", None))
+                if page is not None:
+                    await self._archive.keep(chain.with_exchanges(page))
+                    return
         finally:
             if is_page:
                 self._settle(chain)
@@ -282,6 +286,7 @@ class AsyncClient:
         await self._usages.close()
         await self.robots.close()
         await self._http.close()
+        await self._archive.close()
         if self.evidence is not None and self._owns_evidence:
             await asyncio.to_thread(self.evidence.close)
 
@@ -343,7 +348,7 @@ class AsyncClient:
                     chain, must_include and is_page, has_turn=has_turn
                 )
                 if visit is None:
-                    return chain.blocked()
+                    return await self._archive.keep(chain.blocked())
                 started, chain.counts = self.robots.clock(), True
                 get = _file(chain, limits) if limits else self._request(method, chain, body=body)
                 try:
@@ -358,7 +363,7 @@ class AsyncClient:
                 started = visit.departed_at or started
                 page = chain.page(reply, started, started - asked)
                 if page is not None:
-                    return page
+                    return await self._archive.keep(page)
         finally:
             if self.budget is not None and is_page:
                 self._settle(chain)

@@ -9,6 +9,7 @@ from manners.charset import decode
 from manners.robots.verdict import Verdict
 
 if TYPE_CHECKING:
+    from manners.net.messages import Exchange
     from manners.signals import Purpose, Usage
 
 
@@ -97,10 +98,14 @@ class Hop(NamedTuple):
 
 
 class _ReadLater:
-    """What is worked out when first read: no part of the value, so it is not compared or copied."""
+    """What comes with a page and is no part of the value, so it is not compared or copied.
 
-    __slots__ = ("_usage",)
+    What is worked out when first read; and what was on the wire, until it is archived.
+    """
+
+    __slots__ = ("_exchanges", "_usage")
     _usage: "Mapping[Purpose, Usage]"
+    _exchanges: "tuple[Exchange | None, ...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,3 +273,16 @@ _page: Any = Page
 _set_url, _set_hops = _page.url.__set__, _page.hops.__set__
 _set_headers, _set_body = _page.headers.__set__, _page.body.__set__
 _set_complete = _page.complete.__set__
+
+
+def attach_exchanges(page: Page, exchanges: "tuple[Exchange | None, ...]") -> None:
+    """Give a page what was on the wire for each of its hops."""
+    object.__setattr__(page, "_exchanges", exchanges)
+
+
+def take_exchanges(page: Page) -> "tuple[Exchange | None, ...]":
+    """What was on the wire for each hop; the page has it no more, since it may be large."""
+    exchanges = getattr(page, "_exchanges", ())
+    if exchanges:
+        object.__setattr__(page, "_exchanges", ())
+    return exchanges

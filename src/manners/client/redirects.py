@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from manners.client.page import Hop, LazyVerdict, Page
-from manners.net.messages import Response, Unreachable
+from manners.client.page import Hop, LazyVerdict, Page, attach_exchanges
+from manners.net.messages import Exchange, Response, Unreachable
 from manners.robots.verdict import Verdict
 from manners.urls import redirect_target, target, without_credentials
 
@@ -43,6 +43,7 @@ class RedirectChain(Attempts):
     """The redirects from a URL to its page, and the attempts at the next one."""
 
     __slots__ = (
+        "_exchanges",
         "_hops",
         "_max_redirects",
         "_url",
@@ -66,6 +67,7 @@ class RedirectChain(Attempts):
         self.evidence_id: int | None = None
         """The number of its evidence record."""
         self._hops: tuple[Hop, ...] = ()
+        self._exchanges: tuple[Exchange | None, ...] = ()
         self.counts = False
         """Whether a request was sent that counts as a page: a redirect does not."""
         self.is_page = is_page
@@ -78,7 +80,7 @@ class RedirectChain(Attempts):
     def blocked(self) -> Page:
         """The page when the next URL is not allowed."""
         hop = Hop(self.target.url, False, self.lazy_verdict, evidence_id=self.evidence_id)
-        return Page(self._url, (*self._hops, hop))
+        return self.with_exchanges(Page(self._url, (*self._hops, hop)))
 
     def page(self, reply: Response | Unreachable, started: float, waited: float) -> Page | None:
         """The page that a reply completes; None for a redirect, which sets a new `target`."""
@@ -102,12 +104,28 @@ class RedirectChain(Attempts):
             detail,
         )
         self._hops += (hop,)
+        self.note(None if isinstance(reply, Unreachable) else reply.exchange)
         if self.target is not requested:
             self.counts = False
             return None
         if isinstance(reply, Unreachable):
-            return Page(self._url, self._hops)
-        return Page(self._url, self._hops, reply.headers, reply.body, reply.complete)
+            page = Page(self._url, self._hops)
+        else:
+            page = Page(self._url, self._hops, reply.headers, reply.body, reply.complete)
+        return self.with_exchanges(page)
+
+    def note(self, exchange: Exchange | None) -> None:
+        """Keep what was on the wire for the hop that came last, if it is to be archived."""
+        if exchange is not None or self._exchanges:
+            before = self._exchanges[: len(self._hops) - 1]
+            missing = len(self._hops) - 1 - len(before)
+            self._exchanges = (*before, *(None,) * missing, exchange)
+
+    def with_exchanges(self, page: Page) -> Page:
+        """Give a page what was on the wire for its hops."""
+        if self._exchanges:
+            attach_exchanges(page, self._exchanges)
+        return page
 
     def _follow(self, location: str) -> str:
         """Make the redirect's target the next one, or say why not."""

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from manners.net.http import Http
@@ -28,6 +29,19 @@ class ReplyStream(Protocol):
 
     def close(self) -> None:
         """Stop reading at once."""
+
+
+def check_captures(http: "Transport | None", settings: Settings) -> None:
+    """Raise for a transport that cannot say what was on the wire, where that is to be archived."""
+    if settings.warc is not None and http is not None and not getattr(http, "captures", False):
+        raise ValueError("warc= archives what connections of our own receive: leave out http=")
+
+
+def archive_settings(settings: Settings, http: "Transport | None") -> Settings:
+    """The settings with the whole path of an archive: who resumes may be in another folder."""
+    check_captures(http, settings)
+    place = settings.warc
+    return settings if place is None else settings.but(warc=str(Path(place).absolute()))
 
 
 class Transport(Protocol):
@@ -62,6 +76,7 @@ def open_http(settings: Settings, *, keep_alive: bool = True) -> Http:
         client_certs=settings.client_certs,
         connections=settings.connections,
         keep_alive=keep_alive,
+        captures=settings.warc is not None,
     )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from manners import logs
 from manners._portal import portal
 from manners.client.async_client import AsyncClient
-from manners.client.transport import Transport
+from manners.client.transport import Transport, archive_settings, open_http
 from manners.crawler.ending import Ending
 from manners.crawler.fleet_values import INTERRUPTED, CrawlEnded
 from manners.crawler.frontier import crawls
@@ -97,7 +97,7 @@ class Crawl:
         starts = [page_url(url, without_tracking=settings.drop_tracking) for url in urls]
         if not (starts or is_resumed or is_work or listed is not None):
             raise ValueError("a crawl needs at least one URL to begin with")
-        self.settings = settings.for_agent(agent)
+        self.settings = settings = archive_settings(settings.for_agent(agent), http)
         number = worked_on if is_work else number
         self._plan = CrawlPlan(
             starts,
@@ -299,6 +299,7 @@ class Crawl:
         client = AsyncClient(
             settings=settings.but(
                 store=None,
+                warc=None,  # pages are archived with their links, when these are known
                 # A redirect target is a URL of the frontier; in a list, it belongs to the page.
                 page_max_redirects=settings.page_max_redirects if state.is_list else 0,
                 cache_entries=max(settings.cache_entries, _CACHED_SITES),
@@ -307,7 +308,7 @@ class Crawl:
             evidence=store if settings.store is not None else None,
             draw=plan.draw,
             clock=plan.clock,
-            http=plan.http,
+            http=plan.http or open_http(settings),
         )
         kind = partial(ListWorker, read=plan.next_listed) if state.is_list else Worker
         worker = partial(

@@ -1,4 +1,7 @@
-"""Calls `keep=` in a thread of its own, so that a slow function delays no host of the crawl."""
+"""What a page waits for before it counts as done: the archive, and `keep=`.
+
+`keep=` is called in a thread of its own, so that a slow function delays no host of the crawl.
+"""
 
 import asyncio
 import queue
@@ -7,14 +10,64 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from manners import _threads, logs
+from manners.client.page import take_exchanges
 
 if TYPE_CHECKING:
+    from manners.crawler.frontier.values import FetchResult
     from manners.crawler.page import CrawledPage
+    from manners.warc.archive import WarcArchive
 
 TIMEOUT = 30.0
 """Seconds that a crawl waits for a call of `keep=` when it is to end."""
 
 _Job = tuple["CrawledPage", "asyncio.Future[None]"]
+
+
+class Safekeeping:
+    """The archive and `keep=` of a crawl, where it has them.
+
+    The archive gets everything that was received; `keep=` gets pages.
+    """
+
+    def __init__(
+        self,
+        function: Callable[["CrawledPage"], object] | None,
+        archive: "WarcArchive | None" = None,
+    ) -> None:
+        self._keeper = None if function is None else Keeper(function)
+        self._archive = archive
+
+    def wants(self, result: "FetchResult") -> bool:
+        """Whether a page has to wait."""
+        page = result.page_for_reader
+        has_page = page is not None and page.may_be_kept
+        return self._archive is not None or (self._keeper is not None and has_page)
+
+    async def keep(self, result: "FetchResult") -> None:
+        """WarcArchive what was received, durably; then call `keep=`, which may raise."""
+        page, exchanges = result.page_for_reader, take_exchanges(result.page)
+        if not result.page.may_be_kept:
+            return
+        if self._archive is not None:
+            await self._archive.add(result.page, exchanges)
+        if self._keeper is not None and page is not None:
+            await self._keeper.keep(page)
+
+    def expire(self) -> None:
+        """The crawl is to end: wait no longer than `TIMEOUT` for any call of `keep=`."""
+        if self._keeper is not None:
+            self._keeper.expire()
+
+    async def close(self) -> Exception | None:
+        """Call `keep=` no more, and complete the archive; what went wrong with that."""
+        if self._keeper is not None:
+            await self._keeper.close()
+        if self._archive is not None:
+            try:
+                await self._archive.close()
+            except Exception as error:
+                return error
+        return None
 
 
 class Keeper:

@@ -9,7 +9,7 @@ from functools import partial
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from manners import logs
 from manners.client.transport import Transport
@@ -27,6 +27,9 @@ from manners.politeness.budget import Budget
 from manners.settings import Settings
 from manners.store.database import Store
 from manners.urls import host, origin
+
+if TYPE_CHECKING:
+    from manners.warc.archive import WarcArchive
 
 _BATCH = 2_000
 """URLs of a list that are read and stored at a time."""
@@ -137,6 +140,8 @@ class Opened(NamedTuple):
     frontier: Frontier
     judge: Judge
     fleet: Fleet
+    archive: "WarcArchive | None" = None
+    """Where what it receives is archived, if it is."""
 
 
 def begin(store: Store, plan: CrawlPlan, settings: Settings) -> int:
@@ -199,7 +204,12 @@ def open_frontier(
         if not counted:  # it was killed before it had written its first URLs
             plan.starts.extend(url for url, _ in starts)
     state.login_origins = None if state.is_list else named
-    return Opened(frontier, judge, fleet)
+    archive = None
+    if settings.warc is not None:
+        from manners.warc.archive import open_archive
+
+        archive = open_archive(settings, f"crawl{state.number}-worker{fleet.worker}")
+    return Opened(frontier, judge, fleet, archive)
 
 
 def _join(

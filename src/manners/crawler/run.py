@@ -15,7 +15,7 @@ from manners.crawler.frontier.frontier import Frontier
 from manners.crawler.frontier.values import Change, FetchResult, FoundUrl, LeasedUrl
 from manners.crawler.heavy import MAX_BYTES, MAX_LINKS
 from manners.crawler.holdings import Holdings, HostView
-from manners.crawler.keeping import Keeper
+from manners.crawler.keeping import Safekeeping
 from manners.crawler.opening import CrawlPlan, CrawlState, Opened
 from manners.crawler.results import Results
 from manners.crawler.scheduler import Batch, Request, Scheduler
@@ -78,7 +78,7 @@ class CrawlRun:
         self._worker, self._scheduler = make_worker(self.add), self._make_scheduler()
         self._holdings.scheduler = self._scheduler
         self._stages = Stages(self._worker.stages(plan.starts))
-        self._keeper = None if plan.keep is None else Keeper(plan.keep)
+        self._keeping = Safekeeping(plan.keep, opened.archive)
         self._is_alone = opened.frontier.store.is_sqlite
         self._grant_at = 0.0
         """When to ask for pages of the budget."""
@@ -126,8 +126,7 @@ class CrawlRun:
         """Start nothing more, and end when what is under way is finished."""
         if not self._ending.reason:
             self._ending.reason = reason
-            if self._keeper is not None:
-                self._keeper.expire()
+            self._keeping.expire()
             self._shut_client()
             self.look()
 
@@ -191,8 +190,7 @@ class CrawlRun:
         is_cut_short = len(self._tasks) > 0
         await self._tasks.cancel()
         await self._stages.close()
-        if self._keeper is not None:
-            await self._keeper.close()
+        ending.error = await self._keeping.close() or ending.error
         await self._close_client()
         if isinstance(ending.error, StoreError):
             return
@@ -430,10 +428,10 @@ class CrawlRun:
         page = result.page_for_reader
         if page is not None:
             self._results.expect(page)
-            if self._keeper is not None and page.may_be_kept:
-                self._report(request, result)  # meanwhile its host is asked for others
-                self.look()
-                await self._keeper.keep(page)
+        if self._keeping.wants(result):
+            self._report(request, result)  # meanwhile its host is asked for others
+            self.look()
+            await self._keeping.keep(result)
         self._apply(await self._frontier.finish(result))
         if result.joined_host:
             await self._fleet.join_host(result.joined_host)

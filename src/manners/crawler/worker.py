@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from manners import logs
 from manners.client.async_client import AsyncClient
-from manners.client.page import Hop, Page
+from manners.client.page import Hop, Page, attach_exchanges, take_exchanges
 from manners.crawler.frontier.values import FetchResult, FoundUrl, LeasedUrl
 from manners.crawler.heavy import SLICE, Turns, is_heavy
 from manners.crawler.judge import DEFAULT_PRIORITY, Judge, by_verdict
@@ -436,7 +436,7 @@ def start_url(url: str) -> FoundUrl:
 
 
 def _crawled(url: LeasedUrl, page: Page, fate: Fate, **content: Any) -> CrawledPage:
-    return CrawledPage(
+    crawled = CrawledPage(
         page.url,
         page.hops,
         page.headers,
@@ -448,3 +448,6 @@ def _crawled(url: LeasedUrl, page: Page, fate: Fate, **content: Any) -> CrawledP
         **fate._asdict(),
         **content,
     )
+    if exchanges := take_exchanges(page):
+        attach_exchanges(crawled, exchanges)
+    return crawled

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import aiohttp
 
 from manners._inflate import DEFLATE, GZIP, Inflater
+from manners.net.capture import Capture
 from manners.net.departures import ConnectionLost
 
 _CHUNK = 65_536
@@ -17,21 +18,30 @@ class Undecodable(Exception):
     """A body that cannot be decompressed."""
 
 
-async def read_body(reply: aiohttp.ClientResponse, limit: int) -> tuple[bytes, bool]:
+async def read_body(
+    reply: aiohttp.ClientResponse, limit: int, capture: Capture | None = None
+) -> tuple[bytes, bool]:
     """The body up to a limit, decompressed, and whether that is all of it."""
     body = bytearray()
-    async for piece in pieces(reply, limit):
+    async for piece in pieces(reply, limit, capture):
         body += piece
         if len(body) > limit:
             return bytes(body[:limit]), False
     return bytes(body), True
 
 
-async def pieces(reply: aiohttp.ClientResponse, limit: int) -> AsyncIterator[bytes]:
-    """The body piece by piece, decompressed; at most one byte beyond the limit."""
+async def pieces(
+    reply: aiohttp.ClientResponse, limit: int, capture: Capture | None = None
+) -> AsyncIterator[bytes]:
+    """The body piece by piece, decompressed; at most one byte beyond the limit.
+
+    `capture` gets what was received, as it came.
+    """
     decode, ending = decoder(reply.headers.get("Content-Encoding", "")), _ending(reply)
     room = limit + 1
     async for chunk in reply.content.iter_chunked(_CHUNK):
+        if capture is not None:
+            capture.feed(chunk)
         piece = decode.feed(chunk, room)
         room -= len(piece)
         yield piece

@@ -28,12 +28,16 @@ class Departure(Protocol):
 
 
 class Attempt:
-    """One request being sent: its departure, and how many connections were opened for it."""
+    """One request being sent: its departure, and how many connections were opened for it.
 
-    __slots__ = ("connections", "departure")
+    With `wants_address`, the address of the server is noted.
+    """
 
-    def __init__(self, departure: Departure | None) -> None:
+    __slots__ = ("address", "connections", "departure", "wants_address")
+
+    def __init__(self, departure: Departure | None, *, wants_address: bool = False) -> None:
         self.departure, self.connections = departure, 0
+        self.wants_address, self.address = wants_address, ""
 
 
 ATTEMPT: ContextVar[Attempt] = ContextVar("the request that is being sent")
@@ -64,9 +68,12 @@ class SingleReply(aiohttp.ClientResponse):
 
     async def start(self, connection: "Connection") -> aiohttp.ClientResponse:
         """Wait for the head of the reply."""
-        departure = ATTEMPT.get().departure
-        if departure is not None:
-            departure.departed()  # aiohttp has just written it
+        attempt = ATTEMPT.get()
+        if attempt.departure is not None:
+            attempt.departure.departed()  # aiohttp has just written it
+        if attempt.wants_address and connection.transport is not None:
+            peer = connection.transport.get_extra_info("peername")
+            attempt.address = peer[0].partition("%")[0] if peer else ""  # without its interface
         try:
             return await super().start(connection)
         except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as lost:

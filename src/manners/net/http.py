@@ -18,7 +18,7 @@ from manners import _forks
 from manners._text import header_problem
 from manners.errors import Broken, MissingExtra
 from manners.net import guard
-from manners.net.messages import TLS, Get, Response, Unreachable, joined
+from manners.net.messages import TLS, Exchange, Get, Response, Unreachable, joined
 from manners.urls import host, origin, requestable
 
 try:
@@ -28,6 +28,7 @@ try:
     from yarl import URL
 
     from manners.net.bodies import pieces, read_body
+    from manners.net.capture import Capture, exchange_of
     from manners.net.connecting import guarded_connector, tls_trusting, tls_with
     from manners.net.cookies import Cookies
     from manners.net.departures import (
@@ -60,6 +61,7 @@ class Http:
     The cookies of `cookie_file` go to the domains that it names. With `proxy`, the proxy looks up
     names, so that the guard sees only the host in the URL. A
     `resolver` that is passed in is not closed here. `clock` measures how long replies take.
+    With `captures`, replies come with what was on the wire.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class Http:
         client_certs: Mapping[str, str] | None = None,
         resolver: AbstractResolver | None = None,
         clock: Callable[[], float] = time.monotonic,
+        captures: bool = False,
     ) -> None:
         if problem := header_problem(user_agent):
             raise ValueError(f"user_agent {problem}")
@@ -91,27 +94,21 @@ class Http:
         self._pool = _ConnectionPool(connections, keep_alive)
         self._cookies = cookies
         self._from_file = None if cookie_file is None else Cookies.read(cookie_file)
-        self._resolver, self._clock = resolver, clock
+        self._resolver, self._clock, self.captures = resolver, clock, captures
+        self._notes_address = captures and proxy is None
         self._sessions: _Sessions | None = None
         self._reading: set[aiohttp.ClientResponse] = set()
 
     async def send(self, get: Get, departure: Departure | None = None) -> Response | Unreachable:
         """Send a request and read the reply, up to its limit."""
         start, url = self._clock(), requestable(get.url)  # the guard judges what is sent
-        ATTEMPT.set(Attempt(departure))
+        ATTEMPT.set(Attempt(departure, wants_address=self._notes_address))
         try:
             reply = await self._request(url, get, get.total)
             self._check_proxy(reply)
             self._reading.add(reply)
             try:
-                body, complete = b"", True
-                if (get.any_status or 200 <= reply.status < 300) and get.method != "HEAD":
-                    # Most bodies have a length and are not compressed: aiohttp reads no more.
-                    size = reply.content_length
-                    if size is None or size > get.max_bytes or _CONTENT_ENCODING in reply.headers:
-                        body, complete = await read_body(reply, get.max_bytes)
-                    else:
-                        body = await reply.read()
+                body, complete, exchange = await self._read(reply, get)
                 if not complete:
                     reply.close()  # the rest is never read
             finally:
@@ -119,9 +116,30 @@ class Http:
                 reply.release()
         except FAILURES as failure:
             return self._unreachable(failure, start)
-        return Response(
-            reply.status, joined(reply.headers.items()), body, complete, self._clock() - start
-        )
+        seconds = self._clock() - start
+        headers = joined(reply.headers.items())
+        return Response(reply.status, headers, body, complete, seconds, exchange)
+
+    async def _read(
+        self, reply: aiohttp.ClientResponse, get: Get
+    ) -> tuple[bytes, bool, Exchange | None]:
+        """The body, whether it is complete, and what was on the wire."""
+        body, complete, raw, limit = b"", True, None, get.max_bytes
+        is_read = (get.any_status or 200 <= reply.status < 300) and get.method != "HEAD"
+        if is_read:
+            # Most bodies have a length and are not compressed: aiohttp reads no more.
+            size, is_encoded = reply.content_length, _CONTENT_ENCODING in reply.headers
+            if size is None or size > limit or is_encoded:
+                raw = Capture(limit) if self.captures and is_encoded else None
+                body, complete = await read_body(reply, limit, raw)
+            else:
+                body = await reply.read()
+        if not self.captures:
+            return body, complete, None
+        is_cut = not complete or (raw is not None and raw.is_cut)
+        received = body if raw is None else raw.body
+        exchange = exchange_of(reply, received, is_cut=is_cut, is_read=is_read)
+        return body, complete, exchange
 
     @asynccontextmanager
     async def stream(
@@ -129,7 +147,7 @@ class Http:
     ) -> AsyncIterator["Stream | Unreachable"]:
         """Send a request and read the body piece by piece; `total` ends with the headers."""
         start, url = self._clock(), requestable(get.url)
-        ATTEMPT.set(Attempt(departure))
+        ATTEMPT.set(Attempt(departure, wants_address=self._notes_address))
         try:
             async with asyncio.timeout(get.total):
                 reply = await self._request(url, get, None)
@@ -139,7 +157,8 @@ class Http:
             return
         self._reading.add(reply)
         try:
-            yield Stream(reply, get.max_bytes, self._clock() - start, self._cause)
+            capture = Capture(get.max_bytes) if self.captures else None
+            yield Stream(reply, get.max_bytes, self._clock() - start, self._cause, capture)
         finally:
             self._reading.discard(reply)
             reply.release()
@@ -250,12 +269,25 @@ class Stream:
         limit: int,
         seconds: float,
         cause: Callable[[BaseException], str],
+        capture: Capture | None = None,
     ) -> None:
         self.head = Response(reply.status, joined(reply.headers.items()), seconds=seconds)
         """The reply without its body."""
         self.complete = True
         """False when the body is larger than the limit; known at its end."""
         self._reply, self._limit, self._cause = reply, limit, cause
+        self._capture, self._has_ended = capture, False
+
+    @property
+    def exchange(self) -> Exchange | None:
+        """What was sent and received so far, if it is to be archived."""
+        capture = self._capture
+        if capture is None:
+            return None
+        is_cut = capture.is_cut or not (self.complete and self._has_ended)
+        if self._reply.method == "HEAD" or self._reply.content_length == 0:
+            is_cut = False
+        return exchange_of(self._reply, capture.body, is_cut=is_cut)
 
     def close(self) -> None:
         """Close the connection; the rest is never read."""
@@ -265,7 +297,7 @@ class Stream:
         """The body, decompressed, up to the limit; raises `Broken` if it breaks off."""
         room = self._limit
         try:
-            async for piece in pieces(self._reply, room):
+            async for piece in pieces(self._reply, room, self._capture):
                 if len(piece) > room:
                     self.complete = False
                     self._reply.close()  # the rest is never read
@@ -273,6 +305,7 @@ class Stream:
                     return
                 room -= len(piece)
                 yield piece
+            self._has_ended = True
         except FAILURES as failure:
             raise Broken(self._cause(failure)) from None
 

@@ -33,6 +33,26 @@ class Get(NamedTuple):
     """What a form sends."""
 
 
+class Exchange(NamedTuple):
+    """One request and its reply as they were on the wire, for an archive.
+
+    >>> Exchange("HEAD", b"HEAD / HTTP/1.1\\r\\n", b"HTTP/1.1 200 OK\\r\\n").truncated
+    ''
+    """
+
+    method: str
+    request: bytes
+    """The request line and the headers, without those that may hold secrets."""
+    head: bytes
+    """The status line and the headers of the reply; see `net.capture` for the one that differs."""
+    body: bytes = b""
+    """The body as it was sent, compressed if it was, without the lengths of chunks."""
+    address: str = ""
+    """The address of the server; empty behind a proxy."""
+    truncated: str = ""
+    """Why the body is not complete, as WARC has it: `length` or `unspecified`."""
+
+
 class Response(NamedTuple):
     """The reply of a server. Header names are in lower case.
 
@@ -47,6 +67,8 @@ class Response(NamedTuple):
     """False when the body is larger than the limit."""
     seconds: float = 0.0
     """How long it took."""
+    exchange: Exchange | None = None
+    """What was sent and received, if it is to be archived."""
 
 
 _SINGLE_LINES = ("x-robots-tag", "set-cookie")

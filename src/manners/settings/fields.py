@@ -311,6 +311,12 @@ class Fields:
         str | None,
         Option("PLACE", "The store: a file (default manners.db), or postgresql://…", STORED),
     ] = None
+    warc: Annotated[
+        str | None, Option("DIR", "Archive what is fetched in WARC files in DIR.", STORED)
+    ] = None
+    warc_size: Annotated[
+        Count, Option("BYTES", "Begin another WARC file at this size (default 1 GB).", STORED)
+    ] = 10**9
     redact_query: Annotated[
         bool, Option("", "Leave the queries of URLs out of the evidence.", STORED)
     ] = False

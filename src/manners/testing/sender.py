@@ -99,7 +99,7 @@ class ScriptedSender:
         if isinstance(script, Sequence) and not isinstance(script, str | bytes | tuple):
             number = self._answers.get(get.url, 0)
             self._answers[get.url] = number + 1
-            return script[min(number, len(script) - 1)]
+            return script[min(number, len(script) - 1)]  # type: ignore[return-value]
         return script  # type: ignore[return-value]
 
 

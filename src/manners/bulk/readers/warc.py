@@ -4,6 +4,9 @@ Every HTTP response is a record, whatever its status: a redirect is one, and wha
 another. Common Crawl stores bodies decompressed and renames the headers that said otherwise
 (`X-Crawl-Content-Encoding`), so they are not decompressed again; other programs store them as they
 were sent.
+
+Our own archives (`--warc`) have the robots.txt that decided as a resource, and where there was none
+or no answer, a metadata record that says so.
 """
 
 import re
@@ -42,6 +45,7 @@ _HEADER = re.compile(
     rb"^(content-type|location|content-encoding|transfer-encoding)[ \t]*:[ \t]*([^\r\n]*)",
     re.IGNORECASE | re.MULTILINE,
 ).findall
+_OUTCOME_STATUS = re.compile(rb"(?m)^robots-status: ([1-9][0-9]{2})\r?$").search
 _CHUNK = re.compile(rb"([0-9a-fA-F]{1,8})[^\r\n]{0,1000}\r?\n").match
 
 
@@ -79,11 +83,15 @@ def _responses(path: str, problems: Problems | None) -> Iterator[RobotsRecord]:
     position = 0
     try:
         with Path(path).open("rb") as file:
-            for response in ArchiveIterator(
-                file, record_types=WarcRecordType.response, parse_http=False
-            ):
-                position = response.stream_pos
-                record = _record(response, counts)
+            kinds = WarcRecordType.response | WarcRecordType.resource | WarcRecordType.metadata
+            for found in ArchiveIterator(file, record_types=kinds, parse_http=False):
+                position = found.stream_pos
+                is_response = found.record_type == WarcRecordType.response
+                is_resource = found.record_type == WarcRecordType.resource
+                if is_response:
+                    record = _record(found, counts)
+                else:
+                    record = _archived(found) if is_resource else _absence(found)
                 if record is not None:
                     yield record
             _check_end(file, position)
@@ -169,6 +177,46 @@ def _record(response: Any, problems: Problems) -> RobotsRecord | None:
         _time(response),
         body[:MAX_BODY],
     )
+
+
+def _archived(resource: Any) -> RobotsRecord | None:
+    """The record of a robots.txt that was archived by itself; None for any other resource."""
+    url = _robots_url(resource)
+    if url is None:
+        return None
+    size = resource.content_length
+    body = resource.reader.read(min(size, MAX_BODY + 1))
+    if len(body) < min(size, MAX_BODY + 1):
+        raise EOFError(f"the file ends within a record of {size:,} bytes")
+    is_cut = len(body) > MAX_BODY or bool(resource.headers.get("WARC-Truncated"))
+    charset = charset_of(resource.headers.get("Content-Type") or "") or None
+    return RobotsRecord(
+        url,
+        200,
+        charset=charset,
+        complete=not is_cut,
+        fetched_at=_time(resource),
+        body=body[:MAX_BODY],
+    )
+
+
+def _absence(metadata: Any) -> RobotsRecord | None:
+    """The record of a site that had no robots.txt, or did not answer; None for other metadata."""
+    url = _robots_url(metadata)
+    if url is None:
+        return None
+    fields = metadata.reader.read(_MAX_HEAD)
+    if not fields.startswith(b"robots-outcome:"):
+        return None
+    status = _OUTCOME_STATUS(fields)
+    return RobotsRecord(url, int(status[1]) if status else None, fetched_at=_time(metadata))
+
+
+def _robots_url(record: Any) -> str | None:
+    """The URL of a record, if it is that of a robots.txt."""
+    url = (record.headers.get("WARC-Target-URI") or "").strip().strip("<>")
+    is_robots = url[:4].lower() == "http" and url.endswith("/robots.txt") and url.count("/") == 3
+    return url if is_robots else None
 
 
 def _end_of_head(block: bytes) -> tuple[int, int]:

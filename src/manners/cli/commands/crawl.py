@@ -8,6 +8,7 @@ from typer.core import TyperGroup
 from manners._text import count, cut, printable
 from manners.cli import inputs, render
 from manners.cli.options import (
+    ARCHIVES,
     LOGS,
     PAGES,
     JsonOption,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 _SETTINGS = (
     *("max_pages", "max_minutes", "max_depth", "source", "same_domain", "include", "exclude"),
-    *("render", "purpose", "unknown", "signals", *PAGES, "redact_query", *LOGS),
+    *("render", "purpose", "unknown", "signals", *PAGES, *ARCHIVES, "redact_query", *LOGS),
 )
 _STATE = ("store", *LOGS)
 """The settings of subcommands that read a store."""

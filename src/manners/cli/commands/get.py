@@ -14,6 +14,7 @@ from manners._text import count
 from manners.cli import inputs, render
 from manners.cli.fetched import PageResult, ResultCounts, print_json, print_line, print_page
 from manners.cli.options import (
+    ARCHIVES,
     LOGS,
     PAGES,
     JsonOption,
@@ -36,7 +37,17 @@ if TYPE_CHECKING:
     from manners.settings import Settings
 
 
-@takes("max_pages", "max_minutes", "purpose", "unknown", "signals", *PAGES, "redact_query", *LOGS)
+@takes(
+    "max_pages",
+    "max_minutes",
+    "purpose",
+    "unknown",
+    "signals",
+    *PAGES,
+    *ARCHIVES,
+    "redact_query",
+    *LOGS,
+)
 def command(
     urls: UrlsArgument = None,
     output: OutputOption = None,
