@@ -5,8 +5,8 @@ Both crawl the same site on loopback, made by formula in a process of its own: p
 requests at a time, no delays, robots.txt obeyed, no cache, nothing logged below warnings, links
 taken from every page. Manners keeps its frontier and its evidence in a file; Scrapy keeps its queue
 in memory, and no cookies. A row is manners with a purpose, which has to look at every page; nothing
-says anything about it there; another archives every page. For orientation: aiohttp and lexbor in a loop that keeps nothing, and
-knows without asking what is not allowed.
+says anything about it there. Another archives every page. For orientation: aiohttp and lexbor in a
+loop that keeps nothing, and knows without asking what is not allowed.
 
 Everybody crawls in a process made for one turn, and has a turn before anybody has the next.
 Processor time is that of the whole process, all threads of it, from its start; what of it was spent

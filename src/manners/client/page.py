@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from manners.cache.site import Site
 from manners.charset import decode
@@ -275,6 +275,9 @@ _set_headers, _set_body = _page.headers.__set__, _page.body.__set__
 _set_complete = _page.complete.__set__
 
 
+_PageT = TypeVar("_PageT", bound=Page)
+
+
 def attach_exchanges(page: Page, exchanges: "tuple[Exchange | None, ...]") -> None:
     """Give a page what was on the wire for each of its hops."""
     object.__setattr__(page, "_exchanges", exchanges)
@@ -286,3 +289,10 @@ def take_exchanges(page: Page) -> "tuple[Exchange | None, ...]":
     if exchanges:
         object.__setattr__(page, "_exchanges", ())
     return exchanges
+
+
+def move_exchanges(page: Page, other: _PageT) -> _PageT:
+    """Give what a page has to another that is made of it."""
+    if exchanges := take_exchanges(page):
+        attach_exchanges(other, exchanges)
+    return other

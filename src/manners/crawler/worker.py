@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from manners import logs
 from manners.client.async_client import AsyncClient
-from manners.client.page import Hop, Page, attach_exchanges, take_exchanges
+from manners.client.page import Hop, Page, move_exchanges
 from manners.crawler.frontier.values import FetchResult, FoundUrl, LeasedUrl
 from manners.crawler.heavy import SLICE, Turns, is_heavy
 from manners.crawler.judge import DEFAULT_PRIORITY, Judge, by_verdict
@@ -437,17 +437,11 @@ def start_url(url: str) -> FoundUrl:
 
 def _crawled(url: LeasedUrl, page: Page, fate: Fate, **content: Any) -> CrawledPage:
     crawled = CrawledPage(
-        page.url,
-        page.hops,
-        page.headers,
-        page.body,
-        page.complete,
+        *(page.url, page.hops, page.headers, page.body, page.complete),  # type: ignore[misc]
         kind=url.kind,
         depth=url.depth,
         found_in=url.found_in,
         **fate._asdict(),
         **content,
     )
-    if exchanges := take_exchanges(page):
-        attach_exchanges(crawled, exchanges)
-    return crawled
+    return move_exchanges(page, crawled)
