@@ -119,3 +119,25 @@ def test_a_browser_of_crawlee_asks_for_what_is_allowed() -> None:
     assert set(asked) == {"/robots.txt", "/home", "/a", "/go"}
     assert sorted(titles) == ["A", "Home"]
     assert sorted(failures) == ["go", "no"]
+
+
+def test_crawlee_alone_goes_where_redirects_lead() -> None:
+    """What the documentation says of it: its robots.txt handling checks no redirect."""
+    from crawlee.crawlers import HttpCrawler
+
+    async def main() -> tuple[list[str], set[str]]:
+        async with Site(shop()) as server, asyncio.timeout(120.0):
+            crawler = HttpCrawler(respect_robots_txt_file=True, **options())
+
+            @crawler.router.default_handler
+            async def handle(_: Any) -> None:
+                """The server's log is enough."""
+
+            await crawler.run([server.url(path=path) for path in ("/home", "/go", "/no")])
+            agents = {visit.headers.get("user-agent", "") for visit in server.log}
+            return [visit.path for visit in server.log], agents
+
+    asked, agents = asyncio.run(main())
+    assert "/no" not in asked
+    assert "/no/redirect" in asked
+    assert any("Mozilla" in agent for agent in agents)
