@@ -26,6 +26,8 @@ import aiohttp
 
 from benchmarks.engine import machine
 from manners.client.async_client import AsyncClient
+from manners.compat.prometheus import Metrics
+from manners.events import Listener
 from manners.evidence.store import EvidenceStore
 from manners.settings import Settings
 
@@ -103,9 +105,11 @@ async def bare() -> AsyncIterator[Fetch]:
 
 
 @asynccontextmanager
-async def polite(evidence: EvidenceStore | None = None) -> AsyncIterator[Fetch]:
-    """The same with manners."""
-    async with AsyncClient("MyBot/1.0", SETTINGS, evidence=evidence) as client:
+async def polite(
+    evidence: EvidenceStore | None = None, on_event: Listener | None = None
+) -> AsyncIterator[Fetch]:
+    """The same with manners, and perhaps somebody who listens."""
+    async with AsyncClient("MyBot/1.0", SETTINGS, evidence=evidence, on_event=on_event) as client:
 
         async def fetch(url: str) -> None:
             assert len((await client.get(url)).body) == len(BODY)
@@ -155,17 +159,21 @@ def main() -> None:
     ready, told = multiprocessing.Pipe(duplex=False)
     server = multiprocessing.get_context("spawn").Process(target=serve, args=(told,), daemon=True)
     server.start()
-    ways = {"aiohttp": bare(), "manners": polite()}
+    ways = {"aiohttp": bare(), "manners": polite(), "with metrics": polite(on_event=Metrics())}
     turns = QUICK if options.quick else TURNS
     found = asyncio.run(by_turns(ready.recv(), ways, turns, PAGES))
     server.terminate()
-    figures: dict[str, float] = {"processor, ratio": ratio(found, "manners", "aiohttp")}
-    print(f"\n{'':<10}{'pages a second':>18}{'processor us each':>20}")
+    figures: dict[str, float] = {
+        "processor, ratio": ratio(found, "manners", "aiohttp"),
+        "with metrics, ratio": ratio(found, "with metrics", "manners"),
+    }
+    print(f"\n{'':<12}{'pages a second':>18}{'processor us each':>20}")
     for name, measured in found.items():
         rate = figures[f"{name}, pages a second"] = statistics.median(rate for rate, _ in measured)
         used = figures[f"{name}, processor us"] = statistics.median(used for _, used in measured)
-        print(f"{name:<10}{rate:>18,.0f}{used:>20,.0f}")
-    print(f"{'ratio':<10}{'':>18}{figures['processor, ratio']:>20.2f}")
+        print(f"{name:<12}{rate:>18,.0f}{used:>20,.0f}")
+    print(f"{'ratio':<12}{'':>18}{figures['processor, ratio']:>20.2f}")
+    print(f"{'metrics':<12}{'':>18}{figures['with metrics, ratio']:>20.3f} times without")
     if options.json:
         options.json.write_text(json.dumps(figures, indent=2), encoding="utf-8")
 

@@ -24,6 +24,9 @@ TABLE: dict[str, tuple[int, int, int]] = {
     "CREW_HOSTS": (40, 100, 1_000),
     "CREW_PAGES": (1_500, 4_000, 40_000),
     "CREW_MINUTES": (1, 2, 30),
+    # A fleet whose metrics are compared with the log of the server and with the store.
+    "METRICS_HOSTS": (6, 40, 200),
+    "METRICS_PAGES": (12, 40, 100),
     # Processes ended with SIGKILL in one test: clients that write evidence; crawls; writers of a
     # cache.
     "KILLS": (5, 50, 500),

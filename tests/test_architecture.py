@@ -18,6 +18,7 @@ QUIET = [
     "_text",
     "charset",
     "errors",
+    "events",
     "urls",
     "robots/**/*",
     "lint/**/*",

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import re
 import subprocess
 import sys
 import threading
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 import manners
-from manners import Reason, Rule, Verdict, logs
+from manners import Reason, Rule, Verdict, events, logs
 from manners.cache.blocking import RobotsCache
 from manners.cache.robots import AsyncRobotsCache
 from manners.cli import main
@@ -29,7 +30,10 @@ COMMON = ["time", "level", "event"]
 """What every line in JSON begins with."""
 RETRIEVAL = ["host", "status", "fromCache", "ageSec", "bytes"]
 MATCHING = ["path", "decision", "winnerPattern", "matchLen"]
-NAMES = ("manners.retrieval", "manners.cache", "manners.client", "manners.matching")
+NAMES = (
+    *("manners.retrieval", "manners.cache", "manners.client", "manners.crawl"),
+    "manners.matching",
+)
 ROBOTS = b"User-agent: *\nDisallow: /private/\nAllow: /private/\xc3\xa9\nDisallow: /\x1b[2J\n"
 RAW = ("\x1b", "\x07", "\r", "\u202e", "\u2028", "\x9b")
 
@@ -87,11 +91,11 @@ QUIET = """
 import asyncio, logging, manners
 from manners.cache.blocking import RobotsCache
 from manners.testing import ScriptedSender, Unreachable
-from manners import logs
+from manners import events, logs
 {setup}
 with RobotsCache(http=ScriptedSender({{}}, default=Unreachable("timeout"))) as cache:
     cache.check("https://a.example/", "MyBot")
-logs.cache_failed("a store does not answer")
+logs.Reporter().tell(events.CacheProblem(0.0, "a store does not answer"))
 """
 
 
@@ -305,9 +309,10 @@ def test_nothing_hostile_is_logged_raw(caplog: pytest.LogCaptureFixture, raw: st
     verdict = Verdict(True, Reason.RULE_MATCHED, Rule(True, f"/{raw}\n"), path=f"/{raw}\n%s")
     with caplog.at_level(logging.DEBUG):
         logs.matched(verdict)
-        logs.retrieved(f"a{raw}\nb", 200, False, 0.0, 0)
-        logs.failed(f"http://a/{raw}\n%(x)s")
-        logs.cache_failed(f"valkey://{raw}\n%d")
+        tell = logs.Reporter().tell
+        tell(events.RobotsUse(0.0, 0, f"a{raw}\nb", 200, "site", 0.0, 0, "available"))
+        tell(events.RetrievalProblem(0.0, "a", f"http://a/{raw}\n%(x)s"))
+        tell(events.CacheProblem(0.0, f"valkey://{raw}\n%d"))
     assert len(caplog.records) == 4
     for record in caplog.records:
         told = record.args.values() if isinstance(record.args, dict) else record.args or ()
@@ -333,15 +338,23 @@ def test_a_hostile_server_cannot_write_lines(capsys: pytest.CaptureFixture[str],
             cache.check("https://a.example/%1B[2J\x1b[2J" + evil, "MyBot")
     err = capsys.readouterr().err
     assert [raw for raw in RAW if raw in err] == []
-    for line in err.splitlines():
+    for line in untimed(err):
         assert line.isprintable()
         if form == "json":
-            assert list(json.loads(line))[3:] in (RETRIEVAL, MATCHING, ["message"])
+            keys = list(json.loads(line))[3:]
+            assert keys in (RETRIEVAL, MATCHING, ["message"], ["message", "host"])
         else:
             assert line.startswith(EXPECTED)
 
 
 # As the command's options say.
+
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z ")
+
+
+def untimed(printed: str) -> list[str]:
+    """Lines without the time that they begin with, if they do."""
+    return [TIME.sub("", line, count=1) for line in printed.splitlines()]
 
 
 def lines(capsys: pytest.CaptureFixture[str], level: str, form: Any, matches: bool) -> list[str]:
@@ -349,8 +362,11 @@ def lines(capsys: pytest.CaptureFixture[str], level: str, form: Any, matches: bo
     logs.configure(level, form, matches)
     with RobotsCache(http=answering(Response(503))) as cache:
         cache.check(URL, "MyBot")
-    logs.cache_failed("the store is down")
-    return capsys.readouterr().err.splitlines()
+    logs.Reporter().tell(events.CacheProblem(0.0, "the store is down"))
+    printed = capsys.readouterr().err
+    if level != "none" and form == "text":
+        assert all(TIME.match(line) for line in printed.splitlines())
+    return untimed(printed)
 
 
 INFO = "manners: info: host=a.example status=503 fromCache=False ageSec=0 bytes=0"
@@ -381,7 +397,7 @@ def test_the_level_says_what_is_printed(
 def test_lines_in_json_have_exactly_these_keys(capsys: pytest.CaptureFixture[str]) -> None:
     """Time, level and event, then the values of each kind of line, and nothing else."""
     read = [json.loads(line) for line in lines(capsys, "debug", "json", True)]
-    keys = [RETRIEVAL, ["message"], MATCHING, ["message"]]
+    keys = [RETRIEVAL, ["message", "host"], MATCHING, ["message"]]
     assert [list(each) for each in read] == [[*COMMON, *each] for each in keys]
     assert [(each.pop("level"), each.pop("event")) for each in read] == [
         ("info", "retrieval"),
@@ -395,7 +411,7 @@ def test_lines_in_json_have_exactly_these_keys(capsys: pytest.CaptureFixture[str
         assert abs(at.timestamp() - time.time()) < 600
     assert read == [
         {"host": "a.example", "status": 503, "fromCache": False, "ageSec": 0, "bytes": 0},
-        {"message": "https://a.example/robots.txt: unreachable (503)"},
+        {"message": "https://a.example/robots.txt: unreachable (503)", "host": "a.example"},
         {"path": "/a", "decision": "DISALLOW", "winnerPattern": None, "matchLen": 0},
         {"message": "the store is down"},
     ]
@@ -450,7 +466,7 @@ def command(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, l
     """What a command prints, and what it logs."""
     main(list(arguments))
     printed = capsys.readouterr()
-    return printed.out, printed.err.splitlines()
+    return printed.out, untimed(printed.err)
 
 
 @pytest.mark.usefixtures("_in_an_empty_folder")

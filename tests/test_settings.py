@@ -123,6 +123,7 @@ VALUES: dict[str, tuple[Any, str, str]] = {
     "log_level": ("debug", "debug", '"debug"'),
     "log_format": ("json", "json", '"json"'),
     "log_matches": (True, "1", "true"),
+    "metrics_port": ("0.0.0.0:9464", "0.0.0.0:9464", '"0.0.0.0:9464"'),
 }  # fmt: skip
 OLD = {
     "max_pages": ("MAX_PAGES", "30", 30),

@@ -52,6 +52,16 @@ _HARMLESS = _LIBPQ_WORDS - {"password", "sslpassword"} | {
 }
 """Parameters whose values are not secret. Any other may be: `passwrod=…` is one, too."""
 
+_URL_LOGIN = re.compile(r"(?<=http)(s?)://[^/?#\s]*@", re.IGNORECASE)
+_URL_SECRET = re.compile(
+    r"(?<=[?&;])([\w.-]*(?:token|secret|passw(?:or)?d|pwd|signature|credential|session_?id)"
+    r"|auth|authorization|api_?key|access_?key|key|sig|sid|jwt|awsaccesskeyid|phpsessid)"
+    r"=[^&;#\s]+?(?=:?(?:[&;#\s]|$))",
+    re.IGNORECASE,
+)
+"""A parameter of a URL that is named like a secret, with its value. Addresses that are signed for
+a storage service end in `X-Amz-Signature=…`, `sig=…` or `X-Goog-Signature=…`."""
+
 
 def without_secrets(place: str) -> str:
     """An address that may be shown and logged: every secret is replaced by `***`.
@@ -112,6 +122,22 @@ def is_libpq(place: str) -> bool:
     if "://" in place or "=" not in place:
         return False
     return any(found[1].lower() in _LIBPQ_WORDS for found in _KEYWORD(place[:_LONGEST]))
+
+
+def without_url_secrets(text: str) -> str:
+    """A text for a log in which URLs of sites stand, without passwords, tokens and signatures.
+
+    Parameters of pages are mostly no secrets, other than those of an address of a server: only
+    what is named like one is hidden.
+
+    >>> without_url_secrets("https://me:secret@a.example/?q=shoes&access_token=secret: timeout")
+    'https://***@a.example/?q=shoes&access_token=***: timeout'
+    """
+    if "@" in text:
+        text = _URL_LOGIN.sub(rf"\1://{HIDDEN}@", text)
+    if "=" in text:
+        text = _URL_SECRET.sub(rf"\1={HIDDEN}", text)
+    return text
 
 
 def _replaced(place: str, found: list[str] | None = None) -> str:

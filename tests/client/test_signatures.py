@@ -21,10 +21,11 @@ SEAMS = {
     "is_asking",
     "known",
     "leave_within",
-    "log_use",
     "penalise",
     "read",
     "refresh",
+    "reporter",
+    "tell_use",
     "wrap",
 }
 """How the client, the crawl and the blocking cache use async faces, in one loop; not for users."""

@@ -19,6 +19,7 @@ from manners.cache.tier import Tier
 from manners.client.hosts import HostPace
 from manners.client.visit import SlotRenewal, Visit
 from manners.evidence.store import EvidenceStore
+from manners.logs import Reporter
 from manners.net.messages import Get, Response
 from manners.politeness.backends import Lease, PolitenessBackend
 from manners.politeness.backends.memory import MemoryBackend
@@ -184,7 +185,9 @@ def test_a_slot_that_is_held_and_renewed(made: Callable[[], PolitenessBackend]) 
 
     async def held(gate: Gate) -> None:
         lease = await gate.enter(HOST, PACE.gap)
-        visiting = Visit(gate, HostPace(HOST, PACE, None, time.time, lambda: 0.0), lease)
+        visiting = Visit(
+            gate, HostPace(HOST, PACE, None, time.time, lambda: 0.0), lease, Reporter()
+        )
         renewed = visiting._renewed
         async with SlotRenewal(visiting, 0.003):
             while visiting._renewed == renewed:

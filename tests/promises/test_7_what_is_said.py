@@ -84,7 +84,7 @@ def test_a_failure_that_allows_everything_is_a_warning(
     ran = run("check", "--profile", "open", "--log-level", "warning", server.url(address))
     assert ran.code == 0
     place = server.url(address, "/robots.txt")
-    assert ran.err == f"manners: warning: {place}: {why}; everything is allowed\n"
+    assert ran.err.endswith(f"Z manners: warning: {place}: {why}; everything is allowed\n")
 
 
 def test_a_site_without_a_robots_txt_is_no_failure(run: Run, server: Site) -> None:
@@ -142,7 +142,8 @@ def test_with_debug_every_url_wait_pause_and_retry_has_a_line(
     assert [(each["host"], each["status"]) for each in paused] == [("127.0.0.1", 429)]
     assert 0 < paused[0]["seconds"] <= 0.06
     retried = [v for event, v in told if event == "retry"]
-    assert retried == [{"url": f"{base}/busy", "cause": "status 429", "attempt": 2}]
+    where = {"host": "127.0.0.1", "url": f"{base}/busy", "crawl": 1, "worker": 1}
+    assert retried == [{**where, "cause": "status 429", "attempt": 2}]
 
 
 def test_with_debug_a_wait_has_a_line(caplog: pytest.LogCaptureFixture, server: Site) -> None:

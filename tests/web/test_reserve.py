@@ -105,7 +105,7 @@ def test_the_slot_of_a_crawler_that_died_is_given_back() -> None:
                 assert answer.status == 404
                 assert answer.json["advice"]
             metrics = (await asker.get("/metrics")).text
-            assert "manners_leases_expired_total 1\n" in metrics
+            assert "manners_service_leases_expired_total 1.0\n" in metrics
 
     run(ask)
 
@@ -157,7 +157,7 @@ def test_a_crawler_that_goes_away_while_it_waits_takes_no_turn() -> None:
             await asker.post("/v1/release", {"lease": first["lease"]})
             turn = (await asker.post("/v1/reserve", {"url": site.url(), "wait": 60})).json
             assert turn["state"] == "granted"
-            assert "manners_leases 1\n" in (await asker.get("/metrics")).text
+            assert "manners_service_leases 1.0\n" in (await asker.get("/metrics")).text
 
     run(ask)
 

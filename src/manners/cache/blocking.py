@@ -11,6 +11,8 @@ from manners.cache.backends import CacheBackend
 from manners.cache.robots import AsyncRobotsCache, Sender, Statistics
 from manners.cache.site import ParsedEntry, Site
 from manners.cache.versions import Version
+from manners.events import Listener
+from manners.logs import Reporter
 from manners.retrieval import profiles
 from manners.retrieval.profiles import Profile
 from manners.robots import dialects
@@ -34,6 +36,7 @@ class CacheOptions(TypedDict, total=False):
     http: Sender | None
     clock: Callable[[], float]
     now: Callable[[], float] | None
+    on_event: Listener | Reporter | None
 
 
 class RobotsCache:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, Self
 
-from manners import logs
+from manners import events, logs
 from manners.cache.backends import CacheBackend, open_backend
 from manners.cache.backends.memory import Memory
 from manners.cache.entry import Entry, next_entry
@@ -16,7 +16,9 @@ from manners.cache.flights import Flights
 from manners.cache.freshness import fresh_for
 from manners.cache.site import ParsedEntry, Site
 from manners.cache.versions import Version, versions_of
+from manners.events import Listener
 from manners.identity import default_user_agent
+from manners.logs import Reporter
 from manners.net.messages import Get, Response, Unreachable
 from manners.retrieval import profiles
 from manners.retrieval.flow import finish, retrieve
@@ -78,7 +80,8 @@ class AsyncRobotsCache:
     shares them between processes: a path, or `valkey://…`. `http` sends the requests; without it
     the cache makes its own sender, with the header `User-Agent: user_agent`, by default
     `manners/VERSION (+home page)`. Without an agent, questions are about every agent, `*`. `clock`
-    returns the time in seconds since the epoch.
+    returns the time in seconds since the epoch. `on_event` is called with what happens
+    (`manners.events`).
 
         async with AsyncRobotsCache() as cache:
             verdict = await cache.check("https://example.com/a", agent="MyBot")
@@ -98,6 +101,7 @@ class AsyncRobotsCache:
         http: Sender | None = None,
         clock: Callable[[], float] = time.time,
         now: Callable[[], float] | None = None,
+        on_event: Listener | Reporter | None = None,
     ) -> None:
         if http is not None and (user_agent is not None or allow_private):
             raise ValueError("http= sends the requests: set user_agent and allow_private there")
@@ -107,7 +111,8 @@ class AsyncRobotsCache:
         self.dialect, self.profile = dialects.get(dialect), profiles.get(profile)
         self.offline, self.clock = offline, clock
         self.http = http or _default_http(user_agent, allow_private)
-        self._store = None if store is None else _tier(store)
+        self._events = Reporter.of(on_event, clock)
+        self._store = None if store is None else _tier(store, self._events)
         self._memory = Memory(entries, max_bytes)
         self._flights: Flights[ParsedEntry] = Flights()
         self._counts = Statistics()
@@ -182,8 +187,8 @@ class AsyncRobotsCache:
         if cached is None or now >= cached.fresh_until:
             return None
         self._counts.hits += 1
-        if logs.wants_uses():
-            self.log_use(cached.entry)
+        if self._events.wants_uses:
+            self.tell_use(cached.entry)
         return cached
 
     def known(self, site: str) -> Site | None:
@@ -200,10 +205,24 @@ class AsyncRobotsCache:
         """Retrieve the file of an origin again, unless that is under way; in the cache's loop."""
         return self._flights.start(site, self._update)
 
-    def log_use(self, entry: Entry, from_cache: bool = True) -> None:
-        """Log that a robots.txt was used, and how old it is."""
-        age, size = self.clock() - entry.validated_at, len(entry.body or b"")
-        logs.retrieved(host(entry.origin), entry.outcome.status, from_cache, age, size)
+    def tell_use(self, entry: Entry, source: events.Source = "memory") -> None:
+        """Tell that a robots.txt was used, and how old it is."""
+        now, outcome, size = self.clock(), entry.outcome, len(entry.body or b"")
+        self._events.tell(
+            events.RobotsUse(
+                now,
+                events.PAGE.get(),
+                host(entry.origin),
+                outcome.status,
+                source,
+                now - entry.validated_at,
+                size,
+                str(outcome.availability),
+            )
+        )
+
+    def _tell_problem(self, site: str, problem: str) -> None:
+        self._events.tell(events.RetrievalProblem(self.clock(), host(site), problem))
 
     async def _load(self, url: str) -> ParsedEntry:
         site, now = origin(url), self.clock()
@@ -224,7 +243,7 @@ class AsyncRobotsCache:
             stored = await self._store.load(site)
             if stored is not None and (before is None or stored.outcome.at > before.outcome.at):
                 if self._is_good(stored):
-                    self._log_entry(stored, from_cache=True)
+                    self._tell_entry(stored, "store")
                     return self._keep(stored)
                 before = stored
         if self.offline:
@@ -233,10 +252,11 @@ class AsyncRobotsCache:
             outcome, body = await self._retrieve(site, before)
         self._count(outcome)
         if cached is not None and self._stays(cached, outcome):
-            logs.failed(f"{outcome.url}: {outcome}; the cached copy is still fresh")
+            problem = f"{outcome.url}: {outcome}; the cached copy is still fresh"
+            self._tell_problem(site, problem)
             return cached
         entry = next_entry(before, site, outcome, body, self.profile, self.clock())
-        self._log_entry(entry, from_cache=False)
+        self._tell_entry(entry, "site")
         if self._store is not None:
             self._flights.save(self._store.save(entry))
         return self._keep(entry)
@@ -279,21 +299,25 @@ class AsyncRobotsCache:
         self._memory.put(cached)
         self.changes += 1
         if cached.robots.truncated:
-            logs.failed(f"{entry.outcome.url}: too large; only the beginning is parsed")
+            problem = "too large; only the beginning is parsed"
+            self._tell_problem(entry.origin, f"{entry.outcome.url}: {problem}")
         if self.dialect.max_rules is not None and cached.robots.too_many_rules:
-            logs.failed(f"{entry.outcome.url}: too many rules, so everything is allowed")
+            problem = "too many rules, so everything is allowed"
+            self._tell_problem(entry.origin, f"{entry.outcome.url}: {problem}")
         return cached
 
-    def _log_entry(self, entry: Entry, from_cache: bool) -> None:
-        self.log_use(entry, from_cache)
-        outcome = entry.outcome
+    def _tell_entry(self, entry: Entry, source: events.Source) -> None:
+        self.tell_use(entry, source)
+        outcome, problem = entry.outcome, ""
         advice = f"; {outcome.advice}" if outcome.advice else ""
         if outcome.availability is Availability.UNREACHABLE:
-            logs.failed(f"{outcome.url}: {outcome}{advice}")
+            problem = f"{outcome}{advice}"
         elif outcome.is_failure:
-            logs.failed(f"{outcome.url}: {outcome}; everything is allowed")
+            problem = f"{outcome}; everything is allowed"
         elif not outcome.complete:
-            logs.failed(f"{outcome.url}: larger than the profile's limit")
+            problem = "larger than the profile's limit"
+        if problem:
+            self._tell_problem(entry.origin, f"{outcome.url}: {problem}")
 
     def _unreachable(self, site: str, before: Entry | None) -> ParsedEntry:
         """An entry for a site that may not be asked, because the cache is offline; not kept."""
@@ -311,12 +335,16 @@ class AsyncRobotsCache:
         return ParsedEntry(entry, self.dialect, self.profile)
 
 
-def _tier(store: str | Path | CacheBackend) -> "Tier":
+def _tier(store: str | Path | CacheBackend, reporter: Reporter) -> "Tier":
     from manners.cache.tier import Tier  # needs msgspec
 
     if isinstance(store, str | Path):
         store = open_backend(str(store))
-    return Tier(store, logs.cache_failed)
+
+    def failed(problem: str) -> None:
+        reporter.tell(events.CacheProblem(reporter.clock(), problem))
+
+    return Tier(store, failed)
 
 
 def _default_http(user_agent: str | None, allow_private: bool) -> Sender:

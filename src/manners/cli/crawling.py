@@ -42,6 +42,7 @@ def run_crawl(
         print(render.styled(f"crawling {shown} as {settings.identity}", "bold"), flush=True)
     from manners.cli import watching
     from manners.cli.folder import PageFolder
+    from manners.cli.measures import Measures
     from manners.crawler.crawl import Crawl
 
     folder = None if output is None else PageFolder(output)
@@ -50,9 +51,11 @@ def run_crawl(
         if folder is not None and page.ok:
             folder.save(page)
 
-    crawl = Crawl(starts, settings, resume=resume, keep=keep if folder else None, work=work)
+    measures, kept = Measures(settings), keep if folder else None
+    crawl = Crawl(starts, settings, resume=resume, keep=kept, work=work, on_event=measures.listener)
     watch, progress, warnings = watching.Watch(crawl), render.Progress(), inputs.Warnings()
-    with folder or nullcontext(), interruptible(crawl), watch.live() if is_live else nullcontext():
+    live = watch.live() if is_live else nullcontext()
+    with measures, folder or nullcontext(), interruptible(crawl), live:
         for page in crawl:
             line = watch.add(page)
             if page.state == "blocked":

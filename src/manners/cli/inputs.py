@@ -19,6 +19,7 @@ from manners.urls import with_scheme
 if TYPE_CHECKING:
     from manners.cache.robots import AsyncRobotsCache
     from manners.client.async_client import AsyncClient
+    from manners.events import Listener
     from manners.retrieval.outcome import Outcome
     from manners.settings import Settings
 
@@ -90,11 +91,12 @@ def store_hint(file: str) -> str:
     return f"it is a database; to verify a store: {verify}" if is_database else ""
 
 
-def open_client(settings: "Settings") -> "AsyncClient":
+def open_client(settings: "Settings", on_event: "Listener | None" = None) -> "AsyncClient":
     """A client with these settings."""
     from manners.client.async_client import AsyncClient
 
-    return AsyncClient(settings=settings, cache_entries=max(settings.cache_entries, _SITES))
+    entries = max(settings.cache_entries, _SITES)
+    return AsyncClient(settings=settings, cache_entries=entries, on_event=on_event)
 
 
 _SITES = 10_000

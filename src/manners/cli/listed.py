@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from manners._text import count, duration
 from manners.cli import INTERRUPTED, UNDECIDED, inputs, render
 from manners.cli.fetched import PageResult, ResultCounts
+from manners.cli.measures import Measures
 from manners.cli.options import Options
 from manners.errors import InvalidURL, StoreError, StoreTimeout
 from manners.urls import page_url
@@ -68,15 +69,13 @@ def fetch_list(job: ListJob, options: Options) -> int:
 def _run(job: ListJob, settings: "Settings", number: int) -> int:
     from manners.cli.crawling import interruptible, read_status
     from manners.cli.folder import PageFolder
+    from manners.crawler import fleet_values
     from manners.crawler.crawl import Crawl
-    from manners.crawler.fleet_values import FINISHED
-    from manners.crawler.fleet_values import INTERRUPTED as STOPPED
     from manners.crawler.opening import UrlsToFetch
 
     wanted = job.urls.read()  # a missing file is an error before anything else
     folder = None if job.output is None else PageFolder(job.output)
-    counts, progress = ResultCounts(), render.Progress()
-    files: dict[str, Path] = {}
+    counts, progress, files = ResultCounts(), render.Progress(), dict[str, Path]()
 
     def keep(page: "CrawledPage") -> None:
         if folder is not None and page.ok:
@@ -88,26 +87,28 @@ def _run(job: ListJob, settings: "Settings", number: int) -> int:
             job.show(result)
 
     saved = folder if job.resumes and not number else None  # no state: another run saved them
+    measures, kept = Measures(settings), None if folder is None else keep
     crawl = Crawl(
-        [],
-        settings,
+        *([], settings),
+        on_event=measures.listener,
         resume=number or False,
-        keep=None if folder is None else keep,
+        keep=kept,
         listed=UrlsToFetch(job.name, _valid(wanted, tell, counts, saved, progress)),
     )
     ticker = _Ticker(crawl, progress)
-    with folder or nullcontext(), interruptible(crawl), ticker:
+    with measures, folder or nullcontext(), interruptible(crawl), ticker:
         for page in crawl:
             result = PageResult(page.url, page)
             result.file = files.pop(page.url, None)
             tell(result)
     status, place = read_status(settings, settings.store or inputs.STORE, crawl.number)
-    counts.is_complete = crawl.ended == FINISHED and not status.resumable  # and all was read
+    is_read = crawl.ended == fleet_values.FINISHED
+    counts.is_complete = is_read and not status.resumable
     answered = sum(status.states.get(state, 0) for state in ("done", "failed", "blocked"))
     counts.skipped["done"] = answered - counts.from_crawl
     for line in counts.summary(_hint(job.command, status), f"sent as {settings.identity}", place):
         print(line, file=sys.stderr)
-    if crawl.ended == STOPPED:
+    if crawl.ended == fleet_values.INTERRUPTED:
         return INTERRUPTED
     return max(counts.code, UNDECIDED if status.remaining else _exit_code(settings, crawl.number))
 

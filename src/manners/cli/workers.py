@@ -76,12 +76,12 @@ class _Workers:
     def start(self, number: int) -> None:
         """Start the processes; no more of them when told to stop."""
         context = multiprocessing.get_context("spawn")
-        for _ in range(number):
+        for place in range(number):
             if self.is_interrupted:
                 return
             ours, theirs = context.Pipe(duplex=False)
             # As plain values: settings may hold secrets, which have no place on a command line.
-            process = context.Process(target=_work, args=(*self._arguments, theirs))
+            process = context.Process(target=_work, args=(*self._arguments, theirs, place))
             try:
                 process.start()
             except OSError as error:
@@ -137,13 +137,16 @@ class _Workers:
                     os.kill(process.pid, number)
 
 
-def _work(settings: "Settings", number: int, output: Path | None, pages: Connection) -> None:
+def _work(
+    settings: "Settings", number: int, output: Path | None, pages: Connection, place: int
+) -> None:
     """One worker, in its own process."""
     from contextlib import nullcontext
 
     from manners._interrupts import ignore_interrupts
     from manners.cli.crawling import interruptible
     from manners.cli.folder import PageFolder
+    from manners.cli.measures import Measures
     from manners.cli.watching import page_line
     from manners.crawler.crawl import Crawl
 
@@ -155,9 +158,10 @@ def _work(settings: "Settings", number: int, output: Path | None, pages: Connect
             folder.save(page)
 
     try:
-        crawl = Crawl([], settings, work=number, keep=keep if folder else None)
+        measures, kept = Measures(settings, place), keep if folder else None
+        crawl = Crawl([], settings, work=number, keep=kept, on_event=measures.listener)
         threading.Thread(target=_stop_with_parent, args=(crawl,), daemon=True).start()
-        with folder or nullcontext(), interruptible(crawl, is_quiet=True):
+        with measures, folder or nullcontext(), interruptible(crawl, is_quiet=True):
             for page in crawl:
                 pages.send((page_line(page), page.to_dict()))
     except BrokenPipeError:

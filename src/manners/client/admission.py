@@ -1,18 +1,21 @@
 """Admission: the verdict on a URL, its record, a start time and a slot, before the request."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from manners import logs
+from manners import events, logs
 from manners.cache.robots import AsyncRobotsCache
 from manners.cache.site import Site
 from manners.client.hosts import Clock, HostPace, HostRules, Hosts
 from manners.client.page import LazyVerdict
 from manners.client.redirects import RedirectChain
+from manners.client.reports import RequestReport
 from manners.client.requesters import Requester
-from manners.client.visit import Visit, log_wait
+from manners.client.visit import Visit, tell_wait
 from manners.errors import ClientClosed, HostDeferred, LeaseOver
+from manners.logs import Reporter
 from manners.politeness.gate import Gate
 from manners.politeness.schedule import opens_at, rate_gap
 from manners.robots.policy import Policy
@@ -48,7 +51,9 @@ class Admission:
         evidence: "EvidenceStore | None",
         on_decision: Callable[[Verdict], None] | None,
         clock: Clock,
+        reporter: Reporter,
     ) -> None:
+        self._reporter = reporter
         self._overrides = settings.overrides
         self._has_overrides = bool(
             settings.exclude or settings.include or settings.hosts or not settings.respect_robots
@@ -81,31 +86,38 @@ class Admission:
         tells: bool = True,
         requester: Requester | None = None,
         has_turn: bool = True,
+        kind: events.Kind = "page",
+        method: str = "",
     ) -> Visit | None:
         """Wait until the next URL of a chain may be requested; None when it is not allowed.
 
-        Without a turn, as for an image of a page, only the verdict is waited for.
+        Without a turn, as for an image of a page, only the verdict is waited for. `kind` and
+        `method` are for those who want to know of requests.
         """
         host, requester = self._hosts.get(chain.target.host), requester or self._requester
+        reporter, asked = self._reporter, self._clock()
         while True:
             allowed, fresh_until = await self._decide(chain, host, must_include, requester)
             if not allowed:
                 return None
-            if not has_turn:
-                if not self._gate.may_send():
-                    raise LeaseOver
-                return Visit(self._gate, host, None)
-            if logs.wants_requests():
-                log_wait(self._gate, host)
+            if not (has_turn or self._gate.may_send()):
+                raise LeaseOver
+            if has_turn and reporter.wants_requests:
+                tell_wait(reporter, self._gate, host)
             lease = None
-            if slot:
+            if has_turn and slot:
                 lease = await self._gate.enter(host.name, host.gap, tells)
-            else:
+            elif has_turn:
                 await self._gate.pass_by(host.name, host.crawl_delay)
-            visit = Visit(self._gate, host, lease)
-            if fresh_until is None or self._clock() < fresh_until:
+            visit = Visit(self._gate, host, lease, reporter)
+            if reporter.wants_requests:
+                visit.report = RequestReport.of(
+                    reporter, host, chain, asked=asked, kind=kind, method=method
+                )
+            if not has_turn or fresh_until is None or self._clock() < fresh_until:
                 return visit
             # The robots.txt expired during the wait, so the verdict is made again.
+            visit.report = None
             await visit.leave()
 
     async def close(self) -> None:
@@ -128,8 +140,8 @@ class Admission:
                 target, self._robots.changes, self._clock()
             ):
                 site, policy = rules.site, rules.policy
-                if logs.wants_uses() and site.entry is not None:
-                    self._robots.log_use(site.entry)
+                if self._reporter.wants_uses and site.entry is not None:
+                    self._robots.tell_use(site.entry)
             else:
                 site, policy = await self._load_rules(target, rules, requester)
             if site.everything is None:
@@ -140,8 +152,8 @@ class Admission:
             fresh_until = site.entry.fresh_until if site.entry else None
         usage = self._refuse(chain, site, requester) if allowed and chain.is_page else None
         allowed = allowed and (usage is None or not usage.is_final)
-        if self._on_decision is not None or logs.wants_matches() or logs.wants_requests():
-            self._announce(chain.verdict())
+        if self._reporter.wants_requests or self._on_decision is not None or logs.wants_matches():
+            self._announce(chain, allowed=allowed)
         if self._evidence is not None and requester.clerk is not None:
             draft = requester.clerk.draft(
                 url,
@@ -150,7 +162,11 @@ class Admission:
                 host_name=target.host,
                 usage=usage,
             )
+            begun = time.monotonic()
             chain.evidence_id = await self._evidence.append(draft)
+            if self._reporter.wants_requests:
+                now, page, seconds = self._clock(), events.PAGE.get(), time.monotonic() - begun
+                self._reporter.tell(events.RecordCommit(now, page, host.name, url, seconds))
         if allowed and policy is not None and (policy.is_timed or host.has_delays):
             await self._apply_directives(policy, host, target.origin)
         return allowed, fresh_until
@@ -187,12 +203,17 @@ class Admission:
                 raise ClientClosed from None
             raise
 
-    def _announce(self, verdict: Verdict) -> None:
-        logs.matched(verdict)
-        if logs.wants_requests():
-            logs.decided(verdict)
+    def _announce(self, chain: RedirectChain, *, allowed: bool) -> None:
+        if logs.wants_matches():
+            logs.matched(chain.verdict())
+        if self._reporter.wants_requests:
+            now, page, target = self._clock(), events.PAGE.get(), chain.target
+            lazy = chain.lazy_verdict
+            self._reporter.tell(
+                events.UrlDecision(now, page, target.host, target.url, allowed, lazy)
+            )
         if self._on_decision is not None:
-            self._on_decision(verdict)
+            self._on_decision(chain.verdict())
 
     async def _apply_directives(self, policy: Policy, host: HostPace, origin: str) -> None:
         """Apply Crawl-delay, Request-rate and Visit-time of a robots.txt."""

@@ -11,19 +11,24 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 from manners import logs
 from manners.cache.robots import AsyncRobotsCache
 from manners.client.admission import Admission
+from manners.client.faces import combine, refuse_attribute
 from manners.client.headers import checked, conditions
 from manners.client.hosts import Hosts
 from manners.client.page import Page
 from manners.client.page_usages import PageUsages
 from manners.client.redirects import RedirectChain
+from manners.client.reports import PageScope
 from manners.client.requesters import Requesters
+from manners.client.requests import next_request
 from manners.client.sender import PoliteSender
 from manners.client.stores import PageArchive, open_evidence, open_politeness
 from manners.client.streams import PageStream
 from manners.client.transport import Transport, open_http
 from manners.client.visit import SlotRenewal, Visit
 from manners.errors import ClientClosed, Disallowed
-from manners.net.messages import Get, Response, Unreachable
+from manners.events import Kind, Listener
+from manners.logs import Reporter
+from manners.net.messages import Response, Unreachable
 from manners.politeness.backends import PolitenessBackend
 from manners.politeness.budget import Budget
 from manners.politeness.gate import Gate
@@ -48,7 +53,7 @@ class AsyncClient:
     limits pages and minutes; without one there is no limit. `politeness` shares start times and
     slots with other processes: an object, or `valkey://…`. `evidence` is a store, or a path or URL
     of one, for a record of every decision. `on_decision` is called with every verdict that a
-    request depends on.
+    request depends on, `on_event` with everything that happens (`manners.events`).
 
     `http` sends the requests, instead of connections of the client's own, and is closed with the
     client; `clock` returns the time in seconds since the epoch. `manners.testing` has both for
@@ -67,6 +72,7 @@ class AsyncClient:
         politeness: str | PolitenessBackend | None = None,
         evidence: "str | Path | EvidenceStore | None" = None,
         on_decision: Callable[[Verdict], None] | None = None,
+        on_event: Listener | Reporter | None = None,
         draw: Callable[[], float] = random.random,
         http: Transport | None = None,
         clock: Callable[[], float] = time.time,
@@ -75,6 +81,9 @@ class AsyncClient:
         self.settings = settings = combine(agent, settings, changes)
         self.identity, self.budget = settings.identity, budget
         """Who decides, and what is sent."""
+        self._reporter = Reporter.of(on_event, clock)
+        if budget is not None and budget.warn is logs.budget_warned:
+            budget.warn = self._reporter.warn_of_budget
         backend = open_politeness(politeness, settings, clock)
         self._http = http or open_http(settings)
         self._archive = PageArchive(settings, http)
@@ -86,15 +95,18 @@ class AsyncClient:
             profile=settings.retrieval,
             entries=settings.cache_entries,
             store=settings.cache,
-            http=PoliteSender(self._http, self._gate, self._hosts),
+            http=PoliteSender(self._http, self._gate, self._hosts, self._reporter),
             clock=clock,
+            on_event=self._reporter,
         )
         """The robots.txt files that verdicts rest on."""
         evidence = settings.store if evidence is None else evidence
         self._owns_evidence = isinstance(evidence, str | Path)
         self.evidence = open_evidence(evidence, settings)
         """The store of evidence: a record of every decision, before its request; None is off."""
-        self._requesters = Requesters(settings, self.robots.dialect, self.evidence is not None)
+        self._requesters = Requesters(
+            settings, self.robots.dialect, self.evidence is not None, self._reporter
+        )
         self._admission = Admission(
             settings,
             robots=self.robots,
@@ -104,6 +116,7 @@ class AsyncClient:
             evidence=self.evidence,
             on_decision=on_decision,
             clock=clock,
+            reporter=self._reporter,
         )
         self._usages = PageUsages(
             settings,
@@ -113,6 +126,11 @@ class AsyncClient:
             requester=self._requesters.default,
             clock=clock,
         )
+
+    @property
+    def reporter(self) -> Reporter:
+        """Who tells the log, and the listener, what happens."""
+        return self._reporter
 
     @property
     def agent(self) -> str:
@@ -181,18 +199,28 @@ class AsyncClient:
         `max_bytes` limits how much is read, instead of the settings. With `is_page=False`, as for a
         sitemap, it takes nothing of the budget and need not match an inclusion.
         """
+        with PageScope(self._reporter, url) as scope:
+            async with self._stream(url, headers, max_bytes, is_page) as stream:
+                scope.end(stream.page)
+                yield stream
+
+    @asynccontextmanager
+    async def _stream(
+        self, url: str, headers: Mapping[str, str], max_bytes: int | None, is_page: bool
+    ) -> AsyncIterator[PageStream]:
         chain = self._chain(url, headers, is_page=is_page)
         if self.budget is not None and is_page:
             self.budget.reserve(self.robots.clock())
         try:
             while True:
                 asked = self.robots.clock()
-                visit = await self._admission.admit(chain, is_page)
+                kind: Kind = "page" if is_page else "file"
+                visit = await self._admission.admit(chain, is_page, kind=kind)
                 if visit is None:
                     yield PageStream(await self._archive.keep(chain.blocked()))
                     return
                 started, chain.counts = self.robots.clock(), True
-                get = self._request("GET", chain, max_bytes)
+                get = next_request(self.settings, "GET", chain, max_bytes=max_bytes)
                 async with (
                     SlotRenewal(visit, self.settings.lease) as slot,
                     self._http.stream(get, visit) as reply,
@@ -200,7 +228,8 @@ class AsyncClient:
                     head = reply if isinstance(reply, Unreachable) else reply.head
                     if isinstance(head, Response):
                         await visit.replied(head.status, head.headers, head.seconds)
-                    _log(chain, head, started - asked)
+                    else:
+                        visit.end(head)
                     if isinstance(head, Unreachable) and self._retries(chain, head):
                         continue
                     started = visit.departed_at or started
@@ -208,7 +237,12 @@ class AsyncClient:
                     if page is not None:
                         body = None if isinstance(reply, Unreachable) else reply
                         page = await self._usages.for_purpose(page) if is_page else page
-                        yield PageStream(page, body, lambda: self._admission.is_closed, slot)
+                        stream = PageStream(page, body, lambda: self._admission.is_closed, slot)
+                        try:
+                            yield stream
+                        finally:
+                            visit.end(head, stream.size)
+                    visit.end(head, 0)
                     chain.note(getattr(reply, "exchange", None))
                 if page is not None:
                     await self._archive.keep(chain.with_exchanges(page))
@@ -276,6 +310,8 @@ class AsyncClient:
             if visit is None:
                 raise Disallowed(chain.verdict())
             chain.counts, visit.budget, visit.lazy_verdict = True, self.budget, chain.lazy_verdict
+            if visit.report is not None:
+                visit.report.ends_at_reply = True
         finally:
             self._settle(chain)
         return visit
@@ -327,7 +363,15 @@ class AsyncClient:
 
     # One page.
 
-    async def _fetch(
+    async def _fetch(self, method: str, chain: RedirectChain, **how: Any) -> Page:
+        if not self._reporter.wants_pages:
+            return await self._request_page(method, chain, **how)
+        with PageScope(self._reporter, chain.target.url) as scope:
+            page = await self._request_page(method, chain, **how)
+            scope.end(page)
+            return page
+
+    async def _request_page(
         self,
         method: str,
         chain: RedirectChain,
@@ -345,19 +389,22 @@ class AsyncClient:
             while True:
                 asked = self.robots.clock()
                 visit = await self._admission.admit(
-                    chain, must_include and is_page, has_turn=has_turn
+                    *(chain, must_include and is_page),
+                    has_turn=has_turn,
+                    kind="page" if is_page else "file",
+                    method=method,
                 )
                 if visit is None:
                     return await self._archive.keep(chain.blocked())
                 started, chain.counts = self.robots.clock(), True
-                get = _file(chain, limits) if limits else self._request(method, chain, body=body)
+                get = next_request(self.settings, method, chain, body=body, limits=limits)
                 try:
                     reply = await self._http.send(get, visit)
+                    visit.end(reply)
                     if isinstance(reply, Response):
                         await visit.replied(reply.status, reply.headers, reply.seconds)
                 finally:
                     await visit.leave()
-                _log(chain, reply, started - asked)
                 if isinstance(reply, Unreachable) and self._retries(chain, reply):
                     continue
                 started = visit.departed_at or started
@@ -381,69 +428,16 @@ class AsyncClient:
         most = self.settings.page_max_redirects if max_redirects is None else max_redirects
         return RedirectChain(url, headers, most, is_page=is_page)
 
-    def _request(
-        self, method: str, chain: RedirectChain, max_bytes: int | None = None, body: bytes = b""
-    ) -> Get:
-        """The request for the next URL of a chain."""
-        settings = self.settings
-        return Get(
-            chain.target.url,
-            chain.headers,
-            max_bytes or settings.page_max_bytes,
-            settings.page_connect_timeout,
-            settings.page_read_timeout,
-            settings.page_total_timeout,
-            method,
-            True,
-            # Nobody knows whether one that was lost on a kept connection was carried out.
-            chain.needs_fresh_connection or method not in ("GET", "HEAD"),
-            body,
-        )
-
     def _retries(self, chain: RedirectChain, reply: Unreachable) -> bool:
         """Whether to send the request again, because the site has not seen it."""
         if self._admission.is_closed:
             raise ClientClosed
         if not chain.retry(reply):
             return False
-        if logs.wants_requests():
-            logs.retried(chain.target.url, reply.cause, chain.attempt)
+        if self._reporter.wants_requests:
+            self._reporter.tell_retry(chain.target, reply.cause, chain.attempt)
         return True
 
     def _settle(self, chain: RedirectChain) -> None:
         if self.budget is not None and not chain.counts:
             self.budget.give_back()
-
-
-def _log(chain: RedirectChain, reply: Response | Unreachable, waited: float) -> None:
-    if logs.wants_requests():
-        logs.responded(chain.target.url, reply, waited)
-
-
-def _file(chain: RedirectChain, limits: "Profile") -> Get:
-    """The request for a file, in the time and size that a robots.txt may have."""
-    return Get(
-        chain.target.url,
-        chain.headers,
-        limits.max_read,
-        limits.connect,
-        limits.read,
-        limits.total,
-        fresh=chain.needs_fresh_connection,
-    )
-
-
-def combine(agent: str | None, settings: Settings | None, changes: dict[str, Any]) -> Settings:
-    """The settings of a client: those given, with its agent and the keywords."""
-    if "max_pages" in changes or "max_minutes" in changes:
-        raise TypeError("a client has no limit of its own: pass budget=Settings(…).budget")
-    return (settings or Settings()).for_agent(agent).but(**changes)
-
-
-def refuse_attribute(client: object, name: str) -> NoReturn:
-    """Raise AttributeError, which says that other methods of HTTP are missing on purpose."""
-    if name in ("post", "put", "patch", "delete", "options", "request"):
-        raise AttributeError(
-            f"no {name!r}: this client reads pages, with get, head and stream only"
-        )
-    raise AttributeError(f"{type(client).__name__!r} object has no attribute {name!r}")

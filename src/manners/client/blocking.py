@@ -18,12 +18,15 @@ from typing import (
 
 from manners._portal import portal
 from manners.cache.blocking import RobotsCache
-from manners.client.async_client import NO_HEADERS, AsyncClient, combine, refuse_attribute
+from manners.client.async_client import NO_HEADERS, AsyncClient
+from manners.client.faces import combine, refuse_attribute
 from manners.client.page import Page
 from manners.client.streams import BlockingStream, OpenedStream
 from manners.client.transport import Transport, open_http
 from manners.client.visit import Visit
 from manners.errors import UnknownName
+from manners.events import Listener
+from manners.logs import Reporter
 from manners.politeness.backends import PolitenessBackend
 from manners.politeness.backends.memory import MemoryBackend
 from manners.politeness.budget import Budget
@@ -108,6 +111,7 @@ class Client:
         politeness: str | PolitenessBackend | None = None,
         evidence: "str | Path | EvidenceStore | None" = None,
         on_decision: Callable[[Verdict], None] | None = None,
+        on_event: Listener | Reporter | None = None,
         draw: Callable[[], float] = random.random,
         http: Transport | None = None,
         clock: Callable[[], float] = time.time,
@@ -121,6 +125,7 @@ class Client:
             politeness=politeness,
             evidence=evidence,
             on_decision=on_decision,
+            on_event=on_event,
             draw=draw,
             http=http,
             clock=clock,

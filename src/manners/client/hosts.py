@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from manners.cache.freshness import retry_after
 from manners.cache.site import Site
+from manners.events import HostClass
 from manners.politeness.schedule import TOO_MUCH, Health, Pace, Reply, after
 from manners.robots.policy import Policy
 from manners.urls import Target
@@ -81,6 +82,13 @@ class HostPace:
     def has_delays(self) -> bool:
         """Whether any of its robots.txt files asked for a delay so far."""
         return bool(self._delays)
+
+    @property
+    def host_class(self) -> HostClass:
+        """How it is asked, for the events of its requests."""
+        if self._health.steps:
+            return "backing-off"
+        return "delayed" if self.crawl_delay > self.pace.max_delay else "normal"
 
     def set_delay(self, origin: str, seconds: float) -> None:
         """Keep the delay that the robots.txt of an origin asks for."""

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from manners import logs
 from manners.client.headers import OwnHeaders
 from manners.identity import Identity, identity
+from manners.logs import Reporter
 from manners.robots.dialects import Dialect
 from manners.settings import Settings
 
@@ -28,7 +28,10 @@ class Requester(NamedTuple):
 class Requesters:
     """The requesters of a client: itself, and libraries that send a User-Agent of their own."""
 
-    def __init__(self, settings: Settings, dialect: Dialect, keeps_evidence: bool) -> None:
+    def __init__(
+        self, settings: Settings, dialect: Dialect, keeps_evidence: bool, reporter: Reporter
+    ) -> None:
+        self._reporter = reporter
         self._settings, self._dialect, self._keeps_evidence = settings, dialect, keeps_evidence
         self._identity = settings.identity
         self.default = self._new(self._identity)
@@ -54,7 +57,7 @@ class Requesters:
 
     def _new(self, who: Identity) -> Requester:
         if not who.is_one:
-            logs.warned(
+            self._reporter.warn(
                 f"robots.txt files are read for {who.agent!r}, and requests are sent as"
                 f" {who.user_agent!r}: sites cannot tell whom their rules are for. Name the agent"
                 " alone to send it"

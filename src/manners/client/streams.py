@@ -25,6 +25,8 @@ class PageStream:
         """The page without its body: hops, verdicts, status, headers."""
         self._reply = reply if page.was_allowed else None  # refused for a purpose
         self._is_closed, self._slot = is_closed, slot
+        self.size = 0
+        """Bytes that were read so far."""
         if slot is not None and reply is not None:
             slot.watch(reply)
 
@@ -40,6 +42,7 @@ class PageStream:
         try:
             async for chunk in self._reply.chunks():
                 self._check()
+                self.size += len(chunk)
                 yield chunk
         except Broken:
             self._check()

@@ -8,11 +8,14 @@ import time
 from collections.abc import Mapping
 from typing import Self
 
-from manners import logs
+from manners import events
 from manners.client.hosts import HostPace
 from manners.client.page import LazyVerdict
+from manners.client.reports import RequestReport
 from manners.client.transport import ReplyStream
 from manners.errors import SlotLost
+from manners.logs import Reporter
+from manners.net.messages import Response, Unreachable
 from manners.politeness.backends import Lease
 from manners.politeness.budget import Budget
 from manners.politeness.gate import Gate
@@ -35,14 +38,18 @@ class Visit:
         "_host",
         "_lease",
         "_renewed",
+        "_reporter",
         "_started",
         "budget",
         "departed_at",
         "lazy_verdict",
+        "report",
     )
 
-    def __init__(self, gate: Gate, host: HostPace, lease: Lease | None) -> None:
-        self._gate, self._host, self._lease = gate, host, lease
+    def __init__(self, gate: Gate, host: HostPace, lease: Lease | None, reporter: Reporter) -> None:
+        self._gate, self._host, self._lease, self._reporter = gate, host, lease, reporter
+        self.report: RequestReport | None = None
+        """Who tells what becomes of the request, if anybody listens."""
         self.budget: Budget | None = None
         """Where the page is given back when it turns out to be a redirect."""
         self.departed_at = 0.0
@@ -80,6 +87,8 @@ class Visit:
         self.departed_at = self._host.clock()
         if self._lease is not None:
             self._gate.departed(self._lease)
+        if self.report is not None:
+            self.report.departed(self.departed_at)
 
     @property
     def delay(self) -> float:
@@ -93,9 +102,13 @@ class Visit:
         if self.budget is not None and 300 <= status < 400 and status != 304:
             self.budget.give_back()
             self.budget = None
-        until = self._host.note(status, headers, self.seconds if seconds is None else seconds)
+        seconds = self.seconds if seconds is None else seconds
+        if self.report is not None and self.report.ends_at_reply:
+            self.report.end(Response(status, seconds=seconds))
+        until = self._host.note(status, headers, seconds)
         if until is not None:
-            logs.backed_off(self.name, status, until - self._host.clock())
+            now = self._host.clock()
+            self._reporter.tell(events.HostBackoff(now, self.name, status, until - now))
         return until
 
     async def replied(
@@ -128,20 +141,33 @@ class Visit:
             except TimeoutError:
                 renewed = None
             if renewed is None:
+                now, page = self._host.clock(), events.PAGE.get()
+                self._reporter.tell(events.SlotLoss(now, page, self.name))
                 raise SlotLost(self.name)
+
+    def end(self, reply: Response | Unreachable, size: int | None = None) -> None:
+        """Tell how the request ended; with `size` if its body was read piece by piece."""
+        if self.report is None:
+            return
+        if isinstance(reply, Response) and size is not None:
+            reply = reply._replace(seconds=self.seconds)
+        self.report.end(reply, size)
 
     async def leave(self) -> None:
         """Release the slot; a second call does nothing."""
         lease, self._lease = self._lease, None
+        if self.report is not None:  # unless its end is known
+            self.report.end(Unreachable("given up", self.seconds))
         if lease is not None:
             await self._gate.leave(lease)
 
 
-def log_wait(gate: Gate, host: HostPace) -> None:
-    """Log for how long a request has to wait, if it has to."""
-    seconds = gate.earliest(host.name) - host.clock()
+def tell_wait(reporter: Reporter, gate: Gate, host: HostPace) -> None:
+    """Tell for how long a request has to wait, if it has to."""
+    now = host.clock()
+    seconds = gate.earliest(host.name) - now
     if seconds > 0:
-        logs.waiting(host.name, seconds)
+        reporter.tell(events.HostWait(now, events.PAGE.get(), host.name, seconds))
 
 
 class SlotRenewal:

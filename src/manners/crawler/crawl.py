@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from manners import logs
 from manners._portal import portal
 from manners.client.async_client import AsyncClient
 from manners.client.transport import Transport, archive_settings, open_http
@@ -28,11 +27,14 @@ from manners.crawler.opening import (
     temporary_place,
 )
 from manners.crawler.page import CrawledPage
+from manners.crawler.reporting import report_run
 from manners.crawler.results import Results
 from manners.crawler.run import CrawlRun
 from manners.crawler.worker import ListWorker, Worker, start_url
-from manners.errors import StoreAway, StoreTimeout, StrandClosed
+from manners.errors import PolitenessError, StoreAway, StoreTimeout, StrandClosed
+from manners.events import LeaseExpiry, Listener
 from manners.evidence.store import EvidenceStore
+from manners.logs import Reporter
 from manners.politeness.budget import Budget
 from manners.settings import Settings
 from manners.store.database import TIMEOUT, Store
@@ -85,6 +87,7 @@ class Crawl:
         http: Transport | None = None,
         listed: UrlsToFetch | None = None,
         work: bool | int = False,
+        on_event: Listener | Reporter | None = None,
     ) -> None:
         if isinstance(urls, str):
             raise TypeError("urls must be a list of URLs, not a string")
@@ -98,20 +101,15 @@ class Crawl:
         if not (starts or is_resumed or is_work or listed is not None):
             raise ValueError("a crawl needs at least one URL to begin with")
         self.settings = settings = archive_settings(settings.for_agent(agent), http)
-        number = worked_on if is_work else number
         self._plan = CrawlPlan(
             starts,
             is_resumed,
-            number,
-            keep,
-            draw,
-            clock,
-            http,
-            listed,
+            worked_on if is_work else number,
+            *(keep, draw, clock, http, listed),
             is_work,
             is_stopped=lambda: bool(self._ending.reason),
         )
-        self._state = CrawlState(settings.budget_after(0, 0.0))
+        self._state = CrawlState(settings.budget_after(0, 0.0), Reporter.of(on_event, clock))
         self._results, self._ending = Results(), Ending()
         self._run: CrawlRun | None = None
         self._task: asyncio.Task[None] | None = None
@@ -161,7 +159,7 @@ class Crawl:
             minutes=self.budget.minutes_used(now),
             hosts=self._run.hosts()[:most] if self._run else [],
             is_stopping=bool(self._ending.reason),
-            is_away=self._run.is_away if self._run else False,
+            is_away=self._state.obstacle is PolitenessError,
             waiting="" if wait is None else wait.text(now),
         )
 
@@ -257,6 +255,7 @@ class Crawl:
             EvidenceStore, place, create=plan.is_new, timeout=settings.server_timeout
         )
         stack.callback(store.close)
+        store.reporter = self._state.reporter
         is_again = False
         while True:
             try:
@@ -267,7 +266,8 @@ class Crawl:
                     return
                 # It was not heard of for too long, and somebody closed it. What it had under way is
                 # another's now; it goes on as a new worker.
-                logs.warned(f"{error}: this worker was not heard of in time; it joins again")
+                problem = f"{error}: this worker was not heard of in time; it joins again"
+                self._state.reporter.tell(LeaseExpiry(plan.clock(), problem))
                 plan = plan._replace(starts=[], is_resumed=False, is_work=True, number=self.number)
                 plan = plan._replace(listed=None)
                 self._ending, self._run, is_again = Ending(), None, True
@@ -306,6 +306,7 @@ class Crawl:
             ),
             budget=state.budget,
             evidence=store if settings.store is not None else None,
+            on_event=self._state.reporter,
             draw=plan.draw,
             clock=plan.clock,
             http=plan.http or open_http(settings),
@@ -323,7 +324,8 @@ class Crawl:
             plan, state, opened, client, worker, results=self._results, ending=self._ending
         )
         client.fence(lambda: opened.fleet.is_valid, self._run.admit)
-        await self._run.run()
+        with report_run(plan, state, opened):
+            await self._run.run()
 
     def start(self) -> int:
         """Write the crawl and its first URLs to the store, and fetch nothing; returns its number.
@@ -387,6 +389,7 @@ def crawl(
     clock: Callable[[], float] = time.time,
     http: Transport | None = None,
     work: bool | int = False,
+    on_event: Listener | Reporter | None = None,
     **changes: Any,
 ) -> Crawl:
     """Crawl sites, beginning with some URLs; iterate over it, with `for` or `async for`.
@@ -398,8 +401,8 @@ def crawl(
     its settings: several processes, on any machines, may work on one crawl in PostgreSQL.
 
     `keep` is called with every page before it counts as fetched: what it has saved is not lost when
-    the program is killed. It runs in a thread of its own, with one page at a time. `http`,
-    `clock` and `draw` replace the network, the time and the random numbers in tests.
+    the program is killed. It runs in a thread of its own, with one page at a time. `on_event` is
+    called with what happens (`manners.events`). `http`, `clock` and `draw` are for tests.
 
         for page in crawl(["https://example.com/"], store="crawl.db"):
             print(page.status, page.url, page.title)
@@ -440,4 +443,5 @@ def crawl(
         clock=clock,
         http=http,
         work=work,
+        on_event=on_event,
     )

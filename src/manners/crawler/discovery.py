@@ -80,7 +80,8 @@ class Discovery(Findings):
 
     async def _run(self, store: Store, first: str, stack: ExitStack) -> None:
         plan = CrawlPlan([first], False, None, None, self._draw, self._clock, None)
-        state = CrawlState(self._client.budget or Budget(pages=None, minutes=None))
+        budget = self._client.budget or Budget(pages=None, minutes=None)
+        state = CrawlState(budget, self._client.reporter)
         opened = await asyncio.to_thread(
             open_discovery, store, plan, self._client.settings, state, stack
         )

@@ -253,19 +253,19 @@ class Fleet:
             self._frontier.time.set(now, asked, self._clock())
         self._update_own(connection, seen=now, until=now + self._lease)
         self._run_on(connection, now, self.interval)
-        contact = min(self._lease, _CONTACT)
+        contact, closed = min(self._lease, _CONTACT), list[int]()
         if not self._is_alone and _elapsed() - self._in_contact_since >= contact:
-            close_late(connection, self._crawl, self.worker, now, lease=self._lease)
+            closed = close_late(connection, self._crawl, self.worker, now, lease=self._lease)
         if self._strand != SHARED:
             anchors.append(connection, now, every=_ANCHORS)
             # Statements are planned for tables as they are; those of a crawl begin empty.
             connection.exec_driver_sql("DISCARD PLANS")
         row = connection.execute(select(crawls).where(crawls.c.id == self._crawl)).one()
-        queries = Queries(connection, self._crawl)
+        queries, joined = Queries(connection, self._crawl), tuple(json.loads(row.joined))
         counted, own = queries.counted(), queries.counted(self.worker)
         if self._frontier is not None and not self._is_alone:
             self._frontier.see(counted)
-        beat = Beat(row.seconds, row.ended or "", tuple(json.loads(row.joined)), counted, own)
+        beat = Beat(row.seconds, row.ended or "", joined, counted, own, closed)
         if not self._is_alone:
             rows = unended(connection, self._crawl, self.worker)
             number = sum(row.until > now for row in rows) + 1

@@ -45,6 +45,8 @@ class Beat(NamedTuple):
     """Every number, by kind and what it counts."""
     own: "Counter[tuple[str, str]]"
     """The same of this worker."""
+    closed: Sequence[int] = ()
+    """Workers that this one has closed."""
     living: int = 1
     """Workers, this one included."""
     wanted: Sequence[str] = ()

@@ -20,6 +20,7 @@ from manners.crawler.frontier.values import LeasedUrl, OwnedHost, ReturnedHost
 from manners.crawler.opening import recorded_delays
 from manners.crawler.scheduler import LEAD, Scheduler
 from manners.errors import HostDeferred
+from manners.events import HostEnd
 
 if TYPE_CHECKING:
     from manners.crawler.frontier.frontier import Frontier
@@ -257,6 +258,8 @@ class Holdings:
                 if is_wanted:  # whoever wants it comes before those who take what is due
                     ready = max(ready, self._clock() + 4 * _POLL)
             returned.append(self._returned(host, ready))
+            if ready is None:
+                self._client.reporter.tell(HostEnd(self._clock(), host))
         if returned:
             self._unlease(await self._frontier.release(returned))
 

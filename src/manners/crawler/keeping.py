@@ -9,8 +9,9 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from manners import _threads, logs
+from manners import _threads
 from manners.client.page import take_exchanges
+from manners.logs import Reporter
 
 if TYPE_CHECKING:
     from manners.crawler.frontier.values import FetchResult
@@ -32,9 +33,10 @@ class Safekeeping:
     def __init__(
         self,
         function: Callable[["CrawledPage"], object] | None,
-        archive: "WarcArchive | None" = None,
+        archive: "WarcArchive | None",
+        reporter: Reporter,
     ) -> None:
-        self._keeper = None if function is None else Keeper(function)
+        self._keeper = None if function is None else Keeper(function, reporter)
         self._archive = archive
 
     def wants(self, result: "FetchResult") -> bool:
@@ -76,8 +78,8 @@ class Keeper:
     The thread is a daemon: a function that never returns does not stop the program from exiting.
     """
 
-    def __init__(self, function: Callable[["CrawledPage"], object]) -> None:
-        self._function = function
+    def __init__(self, function: Callable[["CrawledPage"], object], reporter: Reporter) -> None:
+        self._function, self._reporter = function, reporter
         self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._timeouts: set[asyncio.Timeout] = set()
         self._ended: asyncio.Future[None] | None = None
@@ -123,7 +125,7 @@ class Keeper:
             finally:
                 _threads.end(loop, 1)
             if not self._ended.done():
-                logs.warned(f"{_HANGS}; the crawl ended without it")
+                self._reporter.warn(f"{_HANGS}; the crawl ended without it")
 
     # In the thread.
 

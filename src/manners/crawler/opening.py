@@ -11,7 +11,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from manners import logs
 from manners.client.transport import Transport
 from manners.crawler.fleet import Fleet
 from manners.crawler.fleet_values import LeaseWait
@@ -23,6 +22,7 @@ from manners.crawler.judge import Judge
 from manners.crawler.page import CrawledPage
 from manners.evidence.queries import latest_contents
 from manners.evidence.store import EvidenceStore
+from manners.logs import Reporter
 from manners.politeness.budget import Budget
 from manners.settings import Settings
 from manners.store.database import Store
@@ -79,7 +79,9 @@ class CrawlPlan(NamedTuple):
 class CrawlState:
     """How far a crawl is."""
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: Budget, reporter: Reporter) -> None:
+        self.reporter = reporter
+        """Who tells what happens."""
         self.number = 0
         """The number of the crawl in its store."""
         self.ended = ""
@@ -127,7 +129,7 @@ class CrawlState:
         self.lease_wait = lease_wait
         if lease_wait is not None and not self._waited_for.issuperset(lease_wait.names):
             self._waited_for.update(lease_wait.names)
-            logs.warned(lease_wait.text(now))
+            self.reporter.warn(lease_wait.text(now))
 
     def seconds(self, now: float) -> float:
         """How long it has been running, earlier runs included."""

@@ -5,7 +5,6 @@ import math
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
-from manners import logs
 from manners.client.async_client import AsyncClient
 from manners.client.headers import limit_logins
 from manners.crawler.ending import Ending, Stages
@@ -17,6 +16,7 @@ from manners.crawler.heavy import MAX_BYTES, MAX_LINKS
 from manners.crawler.holdings import Holdings, HostView
 from manners.crawler.keeping import Safekeeping
 from manners.crawler.opening import CrawlPlan, CrawlState, Opened
+from manners.crawler.reporting import report_beat, report_block
 from manners.crawler.results import Results
 from manners.crawler.scheduler import Batch, Request, Scheduler
 from manners.crawler.tasks import TaskSet, soonest
@@ -78,7 +78,7 @@ class CrawlRun:
         self._worker, self._scheduler = make_worker(self.add), self._make_scheduler()
         self._holdings.scheduler = self._scheduler
         self._stages = Stages(self._worker.stages(plan.starts))
-        self._keeping = Safekeeping(plan.keep, opened.archive)
+        self._keeping = Safekeeping(plan.keep, opened.archive, state.reporter)
         self._is_alone = opened.frontier.store.is_sqlite
         self._grant_at = 0.0
         """When to ask for pages of the budget."""
@@ -139,11 +139,6 @@ class CrawlRun:
         """Requests under way."""
         return self._scheduler.running
 
-    @property
-    def is_away(self) -> bool:
-        """Whether the shared politeness server does not answer."""
-        return self._state.obstacle is PolitenessError
-
     def hosts(self) -> list[HostView]:
         """The hosts that are being asked or waited for, the longest wait first; any thread."""
         return self._holdings.views()
@@ -168,7 +163,8 @@ class CrawlRun:
                 self._ending.fail(error)
 
     async def _apply_beat(self, beat: Beat) -> None:
-        now, budget = self._clock(), self._state.budget
+        now, budget, hosts = self._clock(), self._state.budget, len(self._frontier.owned)
+        report_beat(self._state, beat, now, running=self.running, hosts=hosts)
         if isinstance(budget, GrantedBudget):
             under_way = max(budget.own - beat.own["page", "attempts"], 0)
             budget.set_used(beat.counted["page", "attempts"] + under_way, beat.seconds, now)
@@ -383,7 +379,7 @@ class CrawlRun:
             self._scheduler.returned(request, error.until)
         except (SlotTimeout, PolitenessError, LeaseOver) as error:
             if self._state.obstacle is not type(error):
-                logs.warned(str(error))  # once, until something has been answered
+                self._state.reporter.warn(str(error))  # once, until something has been answered
                 self._state.obstacle = type(error)
             self._scheduler.returned(request, self._clock() + RETRY_SECONDS)
         except BudgetExceeded as error:
@@ -408,6 +404,7 @@ class CrawlRun:
                 result = await self._worker.work(url)
         except InvalidURL:
             self._apply(await self._frontier.give_up(url, "blocked", "invalid-url"))
+            report_block(self._state, url, "invalid-url", self._clock())
             return
         except NotFetched as error:
             self._apply(await self._frontier.give_up(url, "failed", str(error)))
@@ -433,6 +430,8 @@ class CrawlRun:
             self.look()
             await self._keeping.keep(result)
         self._apply(await self._frontier.finish(result))
+        if result.page.state == "blocked":
+            report_block(self._state, result.url, result.page.reason, self._clock())
         if result.joined_host:
             await self._fleet.join_host(result.joined_host)
         self._report(request, result)

@@ -5,7 +5,6 @@ import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from manners import logs
 from manners.client.async_client import AsyncClient
 from manners.client.page import Hop, Page, move_exchanges
 from manners.crawler.frontier.values import FetchResult, FoundUrl, LeasedUrl
@@ -19,6 +18,7 @@ from manners.errors import HostDeferred
 from manners.robots.verdict import Reason
 from manners.sitemaps import SitemapEntry
 from manners.urls import host, origin, redirect_target
+from manners.urls import target as target_of
 
 if TYPE_CHECKING:
     from manners.browser.rendering import Renderer, Rendering
@@ -229,8 +229,8 @@ class Worker:
             return Fate(attempts=attempts)
         if is_permanent or attempts >= self._settings.attempts:
             return Fate("failed", reason, attempts=attempts)
-        if logs.wants_requests():
-            logs.retried(url.url, reason, attempts + 1)
+        if self._client.reporter.wants_requests:
+            self._client.reporter.tell_retry(target_of(url.url), reason, attempts + 1)
         retry_at = self._clock() + self._pause(attempts)
         return Fate("queued", reason, attempts=attempts, not_before=retry_at)
 

@@ -6,7 +6,6 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from manners import logs
 from manners.errors import MissingExtra, StoreAway, StoreError, StoreTimeout, StrandClosed
 
 try:  # before what needs it, too
@@ -41,6 +40,7 @@ from manners.evidence.queries import (
 from manners.evidence.record import Draft, EvidenceView, Record, Snapshot, StrandView
 from manners.evidence.tables import evidence
 from manners.evidence.verifying import verify_store
+from manners.logs import Reporter
 from manners.store.database import AGAIN, PATIENCE, TIMEOUT, Job, Store
 from manners.urls import origin
 
@@ -136,8 +136,8 @@ class EvidenceStore(Store):
         super().__init__(place, create=create, readonly=readonly, timeout=timeout)
         self._sql = _Statements(self.is_sqlite)
         self._snapshots = _StoredSnapshots()
-        self._clock = clock
-        self._strand = SHARED
+        self._clock, self._strand = clock, SHARED
+        self.reporter = Reporter(clock=clock)
         self._batch = 0
         """Transactions in a strand of its own, so far."""
         self._head: Any = None
@@ -207,11 +207,11 @@ class EvidenceStore(Store):
                     raise
                 is_unknown |= error.is_unknown
                 if not self.is_away:
-                    logs.warned(f"{error}; waiting for it")
+                    self.reporter.tell_outage(f"{error}; waiting for it")
                     self.is_away = True
                 continue
             if self.is_away:
-                logs.warned(f"{self.place!r}: it is there again")
+                self.reporter.tell_return(f"{self.place!r}: it is there again")
                 self.is_away = False
             return answers
 

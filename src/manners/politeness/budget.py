@@ -37,7 +37,8 @@ class Budget:
         """Pages fetched or under way."""
         self._minutes_before = minutes_before
         self._seconds, self._seen = 0.0, float("inf")
-        self._warn_at, self._warn = warn_at, warn
+        self._warn_at, self.warn = warn_at, warn
+        """Called once for each limit."""
         self._warned: set[str] = set()
 
     def minutes_used(self, now: float) -> float:
@@ -84,8 +85,8 @@ class Budget:
         if limit is None or what in self._warned or used < self._warn_at * limit:
             return
         self._warned.add(what)
-        if self._warn is not None:
-            self._warn(f"{round(used, 2):.15g} of {_amount(limit, what)} used")
+        if self.warn is not None:
+            self.warn(f"{round(used, 2):.15g} of {_amount(limit, what)} used")
 
 
 def _amount(number: float, what: str) -> str:

@@ -35,6 +35,21 @@ def fitted(value: Any, kind: Any, strict: bool = True) -> Any:
     return converted
 
 
+_METRICS_PLACE = re.compile(r"(?:\[?([^\[\]]+?)\]?:)?(\d{1,5})").fullmatch
+
+
+def metrics_place(text: str) -> tuple[str, int]:
+    """The address and port that metrics are served at; without an address, this machine's own.
+
+    >>> metrics_place("9464"), metrics_place("0.0.0.0:9464"), metrics_place("[::1]:0")
+    (('127.0.0.1', 9464), ('0.0.0.0', 9464), ('::1', 0))
+    """
+    found = _METRICS_PLACE(text)
+    if found is None or int(found[2]) > 65_535:
+        raise ValueError(f"{text!r} is no port; write 9464, or 0.0.0.0:9464")
+    return found[1] or "127.0.0.1", int(found[2])
+
+
 _WORDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "text"}
 _WRONG_TYPE = re.compile(r"Expected `(\w+)(?: \| null)?`, got `\w+`").fullmatch
 

@@ -334,6 +334,10 @@ class Fields:
         Literal["text", "json"], Option("FORMAT", "text (default) or json.", OUTPUT)
     ] = "text"
     log_matches: Annotated[bool, Option("", "Log every match, at level debug.", OUTPUT)] = False
+    metrics_port: Annotated[
+        str | None,
+        Option("[ADDRESS:]PORT", "Serve metrics for Prometheus; 0 is any free port.", OUTPUT),
+    ] = None
 
     def __post_init__(self) -> None:
         """`Settings` checks the values."""

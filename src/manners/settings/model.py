@@ -19,7 +19,7 @@ from manners.retrieval import profiles
 from manners.retrieval.profiles import Profile
 from manners.robots import dialects
 from manners.settings.by_origin import hidden_logins, parse_by_origin
-from manners.settings.checking import errors_about, fitted, require_table
+from manners.settings.checking import errors_about, fitted, metrics_place, require_table
 from manners.settings.fields import Count, Fields, Pause
 from manners.settings.headers import hidden_header, parse_headers
 from manners.settings.names import (
@@ -35,7 +35,7 @@ from manners.urls import host, origin
 
 _OF_ONE_RUN = (
     *("store", "cache", "proxy", "ca_file", "headers", "cookie_file", "logins", "client_certs"),
-    *("log_level", "log_format", "log_matches", "server_timeout"),
+    *("log_level", "log_format", "log_matches", "metrics_port", "server_timeout"),
 )
 """Settings of a run or a machine, which a resumed crawl does not inherit."""
 _ADDRESSES = ("proxy", "cache", "politeness", "store")
@@ -123,6 +123,9 @@ class Settings(Fields, metaclass=_CheckedKeywords):
         if self.proxy is not None:
             with errors_about("proxy"):
                 _check_proxy(self.proxy)
+        if self.metrics_port is not None:
+            with errors_about("metrics_port"):
+                metrics_place(self.metrics_port)
         if self.min_delay > self.max_delay:
             raise SettingsError("min_delay, max_delay", "the minimum is above the maximum")
         for name, total in (
@@ -277,7 +280,7 @@ class Settings(Fields, metaclass=_CheckedKeywords):
             self.max_pages,
             self.max_minutes,
             warn_at=self.budget_warning,
-            warn=logs.warned,
+            warn=logs.budget_warned,
             pages_before=pages,
             minutes_before=minutes,
         )

@@ -10,6 +10,8 @@ from aiohttp import web
 
 from manners.cache.site import Site
 from manners.client.async_client import AsyncClient
+from manners.errors import MissingExtra
+from manners.events import Listener
 from manners.robots.agents import WILDCARD
 from manners.settings import Settings
 from manners.urls import origin
@@ -17,6 +19,11 @@ from manners.web.leases import Leases
 from manners.web.limits import ServiceLimits, Traffic, client_of
 from manners.web.problems import ServiceProblem
 from manners.web.watching import StoredCrawls
+
+try:
+    from prometheus_client import CollectorRegistry
+except ModuleNotFoundError:
+    raise MissingExtra("prometheus-client", "serve") from None
 
 _T = TypeVar("_T")
 START_WITHIN = 0.5
@@ -39,6 +46,10 @@ class Serving:
     control: bool = False
     """Whether crawls may be stopped and resumed."""
     limits: ServiceLimits = field(default_factory=ServiceLimits)
+    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
+    """What `/metrics` shows, besides what the service counts itself."""
+    on_event: Listener | None = None
+    """Takes the events of the client that asks sites."""
 
 
 class Service:
@@ -77,7 +88,9 @@ class Service:
         # The store is for reading, and what is asked here is no evidence of a crawl.
         settings = self.settings.but(store=None)
         self.client = AsyncClient(
-            settings=settings, cache_entries=max(settings.cache_entries, _SITES)
+            settings=settings,
+            cache_entries=max(settings.cache_entries, _SITES),
+            on_event=self.serving.on_event,
         )
         self.client.leave_within(2 * START_WITHIN)
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _SETTINGS = (
     *("max_pages", "max_minutes", "max_depth", "source", "same_domain", "include", "exclude"),
     *("render", "purpose", "unknown", "signals", *PAGES, *ARCHIVES, "redact_query", *LOGS),
+    "metrics_port",
 )
 _STATE = ("store", *LOGS)
 """The settings of subcommands that read a store."""

@@ -24,7 +24,7 @@ _NOTABLE = (Reason.UNREACHABLE, Reason.UNAVAILABLE, Reason.STALE_COPY, Reason.TO
 """Reasons of a verdict that say something about the robots.txt itself."""
 
 
-@takes("source", "max_urls", "link_depth", "exclude", "include", *PAGES, *LOGS)
+@takes("source", "max_urls", "link_depth", "exclude", "include", *PAGES, *LOGS, "metrics_port")
 def command(
     url: UrlArgument,
     urls: Annotated[
@@ -48,10 +48,12 @@ def command(
 
 def _discover(url: str, settings: "Settings", output: str) -> int:
     from manners._portal import portal
+    from manners.cli.measures import Measures
     from manners.crawler.discovery import Discovery
 
     place, progress = settings.store or inputs.STORE, render.Progress()
-    client = inputs.open_client(settings.but(store=place))
+    measures = Measures(settings)
+    client = inputs.open_client(settings.but(store=place), measures.listener)
     shown_place = client.evidence.place if client.evidence else place
     client.budget = settings.budget  # pages whose links are read are pages
     discovery = Discovery(client, settings.source, progress=_shown_by(progress))
@@ -63,6 +65,7 @@ def _discover(url: str, settings: "Settings", output: str) -> int:
     finally:
         progress.clear()
         portal.run(client.close())
+        measures.close()
     if was_interrupted:
         print("manners: interrupted: this is what was found so far", file=sys.stderr)
     if discovery.robots is not None:

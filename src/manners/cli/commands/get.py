@@ -38,15 +38,8 @@ if TYPE_CHECKING:
 
 
 @takes(
-    "max_pages",
-    "max_minutes",
-    "purpose",
-    "unknown",
-    "signals",
-    *PAGES,
-    *ARCHIVES,
-    "redact_query",
-    *LOGS,
+    *("max_pages", "max_minutes", "purpose", "unknown", "signals"),
+    *(*PAGES, *ARCHIVES, "redact_query", *LOGS, "metrics_port"),
 )
 def command(
     urls: UrlsArgument = None,
@@ -150,9 +143,11 @@ class _Job(NamedTuple):
 def _run(urls: Iterator[str], settings: "Settings", job: _Job) -> int:
     from manners._portal import portal
     from manners.cli.folder import PageFolder
+    from manners.cli.measures import Measures
 
     folder = None if job.folder is None else PageFolder(job.folder)
-    client = inputs.open_client(settings)
+    measures = Measures(settings)
+    client = inputs.open_client(settings, measures.listener)
     report = ResultCounts()
 
     async def fetch(url: str) -> "Page | Verdict":
@@ -169,6 +164,7 @@ def _run(urls: Iterator[str], settings: "Settings", job: _Job) -> int:
         if folder is not None:
             folder.close()
         portal.run(client.close())
+        measures.close()
         if report.is_read and not job.is_one:
             place = client.evidence.place if client.evidence is not None else None
             sent = "" if job.is_dry_run else f"sent as {settings.identity}"

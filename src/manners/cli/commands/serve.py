@@ -75,6 +75,7 @@ def command(
     settings = options.load()
     settings = settings.but(store=settings.store or inputs.STORE)
     from dataclasses import replace
+    from importlib import import_module
 
     from manners.net.guard import literal
     from manners.web.limits import ServiceLimits
@@ -86,7 +87,10 @@ def command(
     is_here = address is not None and address.is_loopback
     _check_token(token, host, is_here)
     limits = ServiceLimits(rate=rate if rate is not None else None if is_here else _RATE)
+    metrics = import_module("manners.compat.prometheus").Metrics()
     serving = Serving(
+        registry=metrics.registry,
+        on_event=metrics,
         host=host,
         port=port,
         token=token,

@@ -35,14 +35,17 @@ def close_late(
     *,
     lease: float,
     is_alone: bool = False,
-) -> None:
-    """Close the other workers whose lease is over; all of them, if a lock says that none lives."""
+) -> list[int]:
+    """Close the other workers whose lease is over; all of them, if a lock says that none lives.
+
+    Returns which.
+    """
     is_late = workers.c.ended.is_(None) & (workers.c.id != worker)
     if not is_alone:
         is_late &= workers.c.until < now
     query = select(workers).where((workers.c.crawl == crawl) & is_late)
     query = query.order_by(workers.c.id).with_for_update(skip_locked=True)
-    closed = 0
+    closed = []
     for row in connection.execute(query).all():
         if row.strand != SHARED:
             # One that was stopped in the middle of a transaction is closed when that has ended:
@@ -53,9 +56,10 @@ def close_late(
                 continue
             close_strand(connection, row.strand)
         end(connection, crawl, row.id, f"closed: not heard of for {now - row.seen:.0f} s", now)
-        closed += 1
+        closed.append(row.id)
     if closed:  # one of them may have added URLs, and not said so
         Queries(connection, crawl).wake_all(now)
+    return closed
 
 
 def end(connection: Connection, crawl: int, worker: int, reason: str, now: float) -> None:

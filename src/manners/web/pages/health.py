@@ -1,17 +1,22 @@
 """Health: whether the service runs, whether it can answer, and how much it has done.
 
-`/metrics` is the text format of Prometheus, version 0.0.4.
+`/metrics` is the text format of Prometheus: what the service counts itself, and the metrics of its
+client, which are those of any other.
 """
 
 import time
 from collections.abc import Iterator
 
 from aiohttp import web
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from manners.web.problems import ServiceProblem
 from manners.web.service import SERVICE, Service
 
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
+_ROUTE_STATUS = ("route", "status")
 
 
 async def is_alive(_: web.Request) -> web.Response:
@@ -27,41 +32,44 @@ async def is_ready(request: web.Request) -> web.Response:
 
 
 async def show_metrics(request: web.Request) -> web.Response:
-    """What the service has done, and does now."""
-    text = "".join(f"{line}\n" for line in _lines(request.app[SERVICE]))
-    return web.Response(body=text.encode(), headers={"Content-Type": _TEXT})
+    """What the service has done, and does now; and what its client has."""
+    service = request.app[SERVICE]
+    own = CollectorRegistry()
+    own.register(ServiceCollector(service))
+    text = generate_latest(own) + generate_latest(service.serving.registry)
+    return web.Response(body=text, headers={"Content-Type": _TEXT})
 
 
-def _lines(service: Service) -> Iterator[str]:
-    yield from _head("manners_requests_total", "counter", "Replies, by route and status.")
-    for (route, status), number in sorted(service.replies.items()):
-        yield f'manners_requests_total{{route="{_label(route)}",status="{status}"}} {number}'
-    yield from _head("manners_request_seconds_total", "counter", "Seconds that replies took.")
-    for route, seconds in sorted(service.seconds.items()):
-        yield f'manners_request_seconds_total{{route="{_label(route)}"}} {seconds:.6f}'
-    robots, traffic = service.client.robots.statistics(), service.traffic
-    values = (
-        ("manners_requests_running", "gauge", "Requests under way.", traffic.requests),
-        ("manners_streams", "gauge", "Live pages that are open.", traffic.streams),
-        ("manners_leases", "gauge", "Slots that are reserved.", len(service.leases)),
-        ("manners_leases_expired_total", "counter", "Not given back.", service.leases.expired),
-        ("manners_robots_entries", "gauge", "Sites whose robots.txt is known.", robots.entries),
-        ("manners_robots_retrievals_total", "counter", "Retrievals.", robots.retrievals),
-        ("manners_robots_unreachable_total", "counter", "Failed ones.", robots.unreachable),
-        ("manners_uptime_seconds", "gauge", "Since the start.", time.time() - service.started),
-    )
-    for name, kind, text, value in values:
-        yield from _head(name, kind, text)
-        yield f"{name} {round(value, 3)}"
+class ServiceCollector(Collector):
+    """The numbers of the service, as metrics."""
 
+    def __init__(self, service: Service) -> None:
+        self._service = service
 
-def _head(name: str, kind: str, text: str) -> Iterator[str]:
-    yield f"# HELP {name} {text}"
-    yield f"# TYPE {name} {kind}"
-
-
-def _label(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    def collect(self) -> Iterator[Metric]:
+        """Each metric."""
+        service, name = self._service, "manners_service_requests"
+        replies = CounterMetricFamily(name, "Replies, by route and status.", None, _ROUTE_STATUS)
+        for (route, status), number in sorted(service.replies.items()):
+            replies.add_metric((route, str(status)), number)
+        yield replies
+        text = "Seconds that replies took."
+        seconds = CounterMetricFamily(f"{name}_seconds", text, None, ["route"])
+        for route, total in sorted(service.seconds.items()):
+            seconds.add_metric([route], total)
+        yield seconds
+        robots, traffic = service.client.robots.statistics(), service.traffic
+        expired, uptime = service.leases.expired, time.time() - service.started
+        for gauge, what, value in (
+            ("requests_running", "Requests under way.", traffic.requests),
+            ("streams", "Live pages that are open.", traffic.streams),
+            ("leases", "Slots that are reserved.", len(service.leases)),
+            ("robots_entries", "Sites whose robots.txt is known.", robots.entries),
+            ("uptime_seconds", "Since the start.", round(uptime, 3)),
+        ):
+            yield GaugeMetricFamily(f"manners_service_{gauge}", what, value)
+        text = "Slots that were not given back in time."
+        yield CounterMetricFamily("manners_service_leases_expired", text, expired)
 
 
 ROUTES = (
