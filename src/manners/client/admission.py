@@ -95,14 +95,14 @@ class Admission:
         `method` are for those who want to know of requests.
         """
         host, requester = self._hosts.get(chain.target.host), requester or self._requester
-        reporter, asked = self._reporter, self._clock()
+        reporter, asked, wanted = self._reporter, self._clock(), self._reporter.wants_requests
         while True:
             allowed, fresh_until = await self._decide(chain, host, must_include, requester)
             if not allowed:
                 return None
             if not (has_turn or self._gate.may_send()):
                 raise LeaseOver
-            if has_turn and reporter.wants_requests:
+            if has_turn and wanted:
                 tell_wait(reporter, self._gate, host)
             lease = None
             if has_turn and slot:
@@ -110,7 +110,7 @@ class Admission:
             elif has_turn:
                 await self._gate.pass_by(host.name, host.crawl_delay)
             visit = Visit(self._gate, host, lease, reporter)
-            if reporter.wants_requests:
+            if wanted:
                 visit.report = RequestReport.of(
                     reporter, host, chain, asked=asked, kind=kind, method=method
                 )

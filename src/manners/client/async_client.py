@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
@@ -363,9 +363,12 @@ class AsyncClient:
 
     # One page.
 
-    async def _fetch(self, method: str, chain: RedirectChain, **how: Any) -> Page:
-        if not self._reporter.wants_pages:
-            return await self._request_page(method, chain, **how)
+    def _fetch(self, method: str, chain: RedirectChain, **how: Any) -> Coroutine[Any, Any, Page]:
+        if self._reporter.wants_pages:
+            return self._tell_page(method, chain, **how)
+        return self._request_page(method, chain, **how)
+
+    async def _tell_page(self, method: str, chain: RedirectChain, **how: Any) -> Page:
         with PageScope(self._reporter, chain.target.url) as scope:
             page = await self._request_page(method, chain, **how)
             scope.end(page)
