@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import pytest
 
+from manners.web.columns import CONTENT_TYPE
 from tests.client.asking import STANDSTILL, run
 from tests.web.attacked import Attacked, attacked
 
@@ -71,6 +72,16 @@ async def slow_body(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
         await asyncio.sleep(0.1)
 
 
+async def slow_column(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """A table of URLs a byte at a time: it begins as it should, and has room of its own."""
+    head = HEAD.replace(b"application/json", CONTENT_TYPE.encode())
+    writer.write(head + b"Content-Length: 100000000\r\n\r\n\xff\xff\xff\xff")
+    while True:
+        writer.write(b"\0")
+        await writer.drain()
+        await asyncio.sleep(0.1)
+
+
 async def rubbish(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Bytes that are no HTTP."""
     while True:
@@ -100,8 +111,8 @@ async def nested(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 
 
 ATTACKS = (
-    *(slow_head, nothing, huge_headers, endless_line, endless_body, slow_body, rubbish),
-    *(never_reads, compressed, nested),
+    *(slow_head, nothing, huge_headers, endless_line, endless_body, slow_body),
+    *(slow_column, rubbish, never_reads, compressed, nested),
 )
 
 

@@ -100,6 +100,20 @@ def test_a_site_is_asked_once_and_decides() -> None:
     run(ask)
 
 
+def test_a_query_is_decoded_once() -> None:
+    """An escape that belongs to the URL stays in it: `/a%2Fb` is not `/a/b`."""
+
+    async def ask() -> None:
+        body = b"User-agent: *\nDisallow: /a/b\nDisallow: /c%26d"
+        async with Site(by_path({"/robots.txt": page(body)})) as site, service() as asker:
+            for path, allowed in (("/a%2Fb", True), ("/a/b", False), ("/c%26d", False)):
+                url = site.url(path=path)
+                answer = await asker.ask("GET", "/v1/check", params={"url": url, "agent": "a+b"})
+                assert (answer.json["allowed"], answer.json["url"]) == (allowed, url)
+
+    run(ask)
+
+
 def test_bytes_that_are_not_utf8_come_back() -> None:
     """A line of a site that is no text is in the reply as the command prints it."""
 

@@ -5,7 +5,7 @@ import base64
 import pytest
 
 from tests.client.asking import run
-from tests.faults.server import Site, by_path, page
+from tests.faults.server import Call, Site, by_path, page
 from tests.web.service import TOKEN, Asker, service
 
 CHECK = {"urls": ["https://a.example/"], "robots": ""}
@@ -167,6 +167,22 @@ def test_private_addresses_are_not_asked() -> None:
                     reserved = await asker.post("/v1/reserve", {"url": url})
                     assert reserved.json["state"] == "disallowed"
             assert site.log == []
+
+    run(ask)
+
+
+def test_a_request_that_takes_too_long_ends() -> None:
+    """With a problem, and others are answered; what it waited for is given up."""
+
+    async def ask() -> None:
+        async def never(call: Call) -> None:
+            await call.pause()
+
+        async with Site(never) as site, service(request_seconds=0.2) as asker:
+            answer = await asker.get("/v1/robots", url=site.url())
+            assert (answer.status, "took too long" in answer.json["detail"]) == (503, True)
+            assert (await asker.get("/healthz")).status == 200
+            assert await site.emptied()
 
     run(ask)
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 from manners._text import duration, printable
@@ -126,7 +127,7 @@ class Outcome:
         >>> Outcome(Availability.UNAVAILABLE, "404").to_dict()["availability"]
         'unavailable'
         """
-        values: dict[str, Any] = {name: getattr(self, name) for name in _FIELDS}
+        values: dict[str, Any] = dict(zip(_FIELDS, _values_of(self), strict=True))
         values["availability"] = self.availability.value
         values["hops"] = [hop._asdict() for hop in self.hops]
         values["headers"] = dict(self.headers)
@@ -148,3 +149,4 @@ class Outcome:
 
 
 _FIELDS = tuple(field.name for field in fields(Outcome))
+_values_of = attrgetter(*_FIELDS)

@@ -40,9 +40,11 @@ def application(settings: Settings, serving: Serving | None = None) -> web.Appli
 
 
 async def _run_service(app: web.Application) -> AsyncIterator[None]:
-    await app[SERVICE].open()
-    yield
-    await app[SERVICE].close()
+    service = app[SERVICE]
+    await service.open()
+    async with service.deadlines.watched():
+        yield
+    await service.close()
 
 
 async def _stop_streams(app: web.Application) -> None:
@@ -61,7 +63,7 @@ def _handler(resource: Resource) -> Handler:
             raise msgspec.DecodeError(f"JSON is not UTF-8: {error.reason}") from None
 
     async def answer_query(request: web.Request) -> web.Response:
-        parameters = _of_query(request.query_string, resource)
+        parameters = _of_query(request.rel_url.raw_query_string, resource)
         reply = await resource.answer(Call.of(request), parameters)
         return web.Response(body=_encode(reply), headers=_JSON_HEADERS)
 
@@ -76,7 +78,8 @@ def _handler(resource: Resource) -> Handler:
         traffic = call.service.traffic
         async with traffic.table(call.client):
             body = await call.body(traffic.limits.bulk_body)
-            answer, kind = await resource.answer_bytes(call, body, request.query_string)
+            query = request.rel_url.raw_query_string
+            answer, kind = await resource.answer_bytes(call, body, query)
         return web.Response(body=answer, content_type=kind)
 
     return answer_query if resource.method == "GET" else answer_body

@@ -39,23 +39,25 @@ _SAFE = ("GET", "HEAD")
 _OWN = (None, "same-origin", "none")
 """Sec-Fetch-Site of requests that no other site has caused; programs do not send it."""
 
-_POLICY = "Content-Security-Policy"
-_PAGE_HEADERS = {
-    _POLICY: (
+_PAGE_HEADERS = (
+    (
+        "Content-Security-Policy",
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
-        " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+        " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     ),
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",  # with no-referrer, a form would send the Origin `null`
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-}
-_DATA_HEADERS = {
-    _POLICY: "default-src 'none'; frame-ancestors 'none'",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-}
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+    ("Referrer-Policy", "same-origin"),  # with no-referrer, a form would send the Origin `null`
+    ("X-Content-Type-Options", "nosniff"),
+    ("X-Frame-Options", "DENY"),
+    ("Cache-Control", "no-store"),
+)
+_DATA_HEADERS = (
+    ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+    ("X-Content-Type-Options", "nosniff"),
+    ("Cache-Control", "no-store"),
+)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -70,9 +72,13 @@ async def stand_guard(request: web.Request, handler: Handler) -> web.StreamRespo
         _admit(request, service)
         service.traffic.begin(client)
         is_counted = True
-        async with asyncio.timeout(service.serving.limits.request_seconds) as deadline:
+        async with asyncio.timeout(None) as deadline:
             request[DEADLINE] = deadline
-            reply = await handler(request)
+            service.deadlines.begin(deadline, asyncio.get_running_loop().time())
+            try:
+                reply = await handler(request)
+            finally:
+                service.deadlines.end(deadline)
     except Exception as error:
         if isinstance(error, ConnectionError):
             raise
@@ -86,14 +92,9 @@ async def stand_guard(request: web.Request, handler: Handler) -> web.StreamRespo
 
 async def add_headers(_: web.Request, reply: web.StreamResponse) -> None:
     """Add what keeps a browser from doing more with a reply than showing it."""
-    is_page = reply.content_type == "text/html"
     headers = reply.headers
-    policy = headers.get(_POLICY)  # a report has its own
-    headers.update(_PAGE_HEADERS if is_page else _DATA_HEADERS)
-    if policy is not None:
-        headers[_POLICY] = policy
-    if "Cache-Control" not in headers:
-        headers["Cache-Control"] = "no-store"
+    for name, value in _PAGE_HEADERS if reply.content_type == "text/html" else _DATA_HEADERS:
+        headers.setdefault(name, value)  # a report has a policy of its own, and a file is kept
 
 
 def _admit(request: web.Request, service: Service) -> None:

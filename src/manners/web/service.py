@@ -15,6 +15,7 @@ from manners.events import Listener
 from manners.robots.agents import WILDCARD
 from manners.settings import Settings
 from manners.urls import origin
+from manners.web.deadlines import Deadlines
 from manners.web.leases import Leases
 from manners.web.limits import ServiceLimits, Traffic, client_of
 from manners.web.problems import ServiceProblem
@@ -68,6 +69,7 @@ class Service:
         self.stopping = asyncio.Event()
         """Set when the service is about to end."""
         self.leases = Leases()
+        self.deadlines = Deadlines(serving.limits.request_seconds)
         self.crawls = StoredCrawls(settings)
         self.client: AsyncClient
 
@@ -108,7 +110,7 @@ class Service:
 
 SERVICE = web.AppKey("service", Service)
 DEADLINE = web.RequestKey("deadline", asyncio.Timeout)
-"""When a request has to be answered; a live page moves it."""
+"""When a request has to be answered; a live page has none."""
 
 
 class Call(NamedTuple):

@@ -78,7 +78,7 @@ async def stream(request: web.Request) -> web.StreamResponse:
         view = await watch.next(None, service.serving.limits.request_seconds)
         if view is None:
             raise ServiceProblem(503, "The store does not answer.", "Ask again later.")
-        request[DEADLINE].reschedule(None)
+        service.deadlines.end(request[DEADLINE])
         reply = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await reply.prepare(request)
         await reply.write(f"retry: {_AGAIN}\n\n".encode())
