@@ -151,9 +151,10 @@ def progress_of(
     crawl: int | None = None,
     *,
     redact: bool = False,
+    hosts: int = HOSTS,
     clock: Callable[[], float] = time.time,
 ) -> CrawlProgress:
-    """How a crawl goes, by default the last one of a store."""
+    """How a crawl goes, by default the last one of a store; `hosts` is how many are listed."""
     found = find(store, crawl)
     if store.version < _FIRST_WITH_WORKERS:
         raise StoreError(
@@ -161,7 +162,7 @@ def progress_of(
             "an older version made it: `manners crawl resume` upgrades it",
         )
     with store.reading() as connection:
-        return _read(store, connection, found, redact=redact, clock=clock)
+        return _read(store, connection, found, redact=redact, hosts=hosts, clock=clock)
 
 
 def outcomes_of(
@@ -182,7 +183,13 @@ def display_of(summary: CrawlSummary, redact: bool, rows: int) -> Display:
 
 
 def _read(
-    store: Store, connection: Connection, crawl: int, *, redact: bool, clock: Callable[[], float]
+    store: Store,
+    connection: Connection,
+    crawl: int,
+    *,
+    redact: bool,
+    hosts: int,
+    clock: Callable[[], float],
 ) -> CrawlProgress:
     row, summary = crawl_row(connection, crawl), CrawlSummary(connection, crawl)
     now = clock() if store.is_sqlite else server_time(connection)
@@ -205,7 +212,7 @@ def _read(
         budget=_budget(numbers, row.seconds, settings),
         bytes=numbers.get(("page", "bytes"), 0) + numbers.get(("sitemap", "bytes"), 0),
         hosts=_host_counts(summary, now),
-        active=_active(summary, now),
+        active=_active(summary, now, hosts),
         workers=workers,
         retries=[
             Retry(
@@ -240,7 +247,7 @@ def _host_counts(summary: CrawlSummary, now: float) -> HostCounts:
     return HostCounts(*(counts.get(name, 0) for name in HostCounts._fields))
 
 
-def _active(summary: CrawlSummary, now: float) -> list[HostProgress]:
+def _active(summary: CrawlSummary, now: float, limit: int) -> list[HostProgress]:
     return [
         HostProgress(
             text(row.host),
@@ -250,5 +257,5 @@ def _active(summary: CrawlSummary, now: float) -> list[HostProgress]:
             row.owner,
             summary.queued(row.host, _MAX_QUEUED),
         )
-        for row in summary.active_hosts(now, HOSTS)
+        for row in summary.active_hosts(now, limit)
     ]

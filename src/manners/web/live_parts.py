@@ -15,7 +15,7 @@ from manners.report.data import Fetched
 from manners.report.html import charts, words
 from manners.report.html.elements import Child, Element, element, untrusted
 from manners.report.html.parts import badge, nothing, small, table
-from manners.web.watching import LiveCrawl
+from manners.report.looking import LiveCrawl
 
 _WORKERS = 32
 """Workers that are shown: those that live, and the last ones that do not."""

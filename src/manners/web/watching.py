@@ -1,39 +1,20 @@
 """Crawls that somebody watches: each is read once a second, however many watch it.
 
-Who reads slowly misses what came in between and sees the latest: nothing is kept for him. What
-reads every URL of a crawl is read again only after twenty times as long as it took, and everything
-else only after ten times as long.
+Who reads slowly misses what came in between and sees the latest: nothing is kept for him.
 """
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import NamedTuple
 
 from manners._text import printable
 from manners.errors import MannersError
 from manners.evidence.store import EvidenceStore
-from manners.report.progress import CrawlProgress, Outcomes, outcomes_of, progress_of
-from manners.report.rates import Rate, Rates
+from manners.report.looking import CrawlLooks, LiveCrawl
+from manners.report.progress import HOSTS
 from manners.settings import Settings
 from manners.web.resuming import ResumedCrawls
 from manners.web.stores import StoreAccess
-
-_SECONDS, _PAUSE = 1.0, 10.0
-"""Between two looks, at least; and how many times longer than a look took."""
-_OUTCOMES, _SHARE = 5.0, 20.0
-"""Seconds between two looks at all URLs, at least; and how many times longer than a look took."""
-
-
-class LiveCrawl(NamedTuple):
-    """What is shown of a crawl."""
-
-    progress: CrawlProgress
-    outcomes: Outcomes
-    rate: Rate | None = None
-    problem: str = ""
-    """Why the store could not be read just now."""
 
 
 class StoredCrawls:
@@ -43,12 +24,12 @@ class StoredCrawls:
         self.store, self.resumed = StoreAccess(settings), ResumedCrawls(settings)
         self._watches: dict[int, CrawlWatch] = {}
 
-    async def look(self, crawl: int) -> LiveCrawl:
-        """A crawl as it is now; without a look, if somebody watches it."""
+    async def look(self, crawl: int, hosts: int = HOSTS) -> LiveCrawl:
+        """A crawl as it is now; without a look, if somebody watches it and as few hosts suffice."""
         watch = self._watches.get(crawl)
-        if watch is not None and watch.view is not None:
+        if watch is not None and watch.view is not None and hosts <= HOSTS:
             return watch.view
-        return await self.store.read(_look, crawl, self.store.redact)
+        return await self.store.read(_look, crawl, self.store.redact, hosts)
 
     @asynccontextmanager
     async def following(self, crawl: int) -> AsyncIterator["CrawlWatch"]:
@@ -85,7 +66,6 @@ class CrawlWatch:
 
     def __init__(self, store: StoreAccess, crawl: int, is_starting: Callable[[], bool]) -> None:
         self._store, self._crawl, self._is_starting = store, crawl, is_starting
-        self._rates = Rates()
         self._task: asyncio.Task[None] | None = None
         self._news = asyncio.Event()
         self.watchers = 0
@@ -132,19 +112,11 @@ class CrawlWatch:
             await asyncio.shield(self._store.run(opened.close))
 
     async def _follow(self, store: EvidenceStore) -> None:
-        outcomes, due, took = None, 0.0, 0.0
+        looks = CrawlLooks(store, self._crawl, redact=self._store.redact)
         while True:
-            looked = time.monotonic()
             try:
-                progress = await self._store.run(self._read_progress(store))
-                took = time.monotonic() - looked
-                is_over = not (progress.is_running or self._is_starting())
-                if outcomes is None or is_over or time.monotonic() >= due:
-                    begun = time.monotonic()
-                    outcomes = await self._store.run(self._read_outcomes(store))
-                    ended = time.monotonic()
-                    due = ended + max(_OUTCOMES, _SHARE * (ended - begun))
-                self.view = LiveCrawl(progress, outcomes, self._rates.add(progress.sample))
+                self.view = await self._store.run(looks.look)
+                is_over = not (self.view.progress.is_running or self._is_starting())
             except MannersError as error:  # a server that is away may come back
                 if self.view is None:
                     raise
@@ -152,13 +124,7 @@ class CrawlWatch:
             self._tell()
             if is_over:
                 return
-            await asyncio.sleep(max(_SECONDS, _PAUSE * took))
-
-    def _read_progress(self, store: EvidenceStore) -> Callable[[], CrawlProgress]:
-        return lambda: progress_of(store, self._crawl, redact=self._store.redact)
-
-    def _read_outcomes(self, store: EvidenceStore) -> Callable[[], Outcomes]:
-        return lambda: outcomes_of(store, self._crawl, redact=self._store.redact)
+            await asyncio.sleep(looks.pause)
 
     def _tell(self) -> None:
         """Wake all who wait."""
@@ -166,7 +132,5 @@ class CrawlWatch:
         news.set()
 
 
-def _look(store: EvidenceStore, crawl: int, redact: bool) -> LiveCrawl:
-    return LiveCrawl(
-        progress_of(store, crawl, redact=redact), outcomes_of(store, crawl, redact=redact)
-    )
+def _look(store: EvidenceStore, crawl: int, redact: bool, hosts: int) -> LiveCrawl:
+    return CrawlLooks(store, crawl, redact=redact, hosts=hosts).look()

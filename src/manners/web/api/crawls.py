@@ -5,10 +5,12 @@ from typing import Annotated, Any
 import msgspec
 
 from manners.crawler.status import crawls_of
+from manners.report.progress import HOSTS
 from manners.web.api import Parameters, Resource
 from manners.web.service import Call
 
 _MAX_NUMBER = 10**15
+_MAX_HOSTS = 100
 
 
 class CrawlsQuery(Parameters, frozen=True, kw_only=True):
@@ -27,6 +29,8 @@ class CrawlQuery(Parameters, frozen=True, kw_only=True):
 
     crawl: Annotated[int, msgspec.Meta(ge=1, le=_MAX_NUMBER)]
     """Its number."""
+    hosts: Annotated[int, msgspec.Meta(ge=1, le=_MAX_HOSTS)] = HOSTS
+    """How many hosts are listed, of those that are asked or waited for."""
 
 
 class CrawlReply(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +40,10 @@ class CrawlReply(msgspec.Struct, frozen=True, kw_only=True):
     """States, budget, hosts, workers and retries, as they are now."""
     status: dict[str, Any]
     """What `manners crawl status --json` prints."""
+    latest: list[dict[str, Any]]
+    """The latest pages that were answered."""
+    slowest: list[dict[str, Any]]
+    """Those that took longest."""
 
 
 async def list_crawls(call: Call, query: CrawlsQuery) -> CrawlsReply:  # noqa: ARG001 (no parameters)
@@ -46,8 +54,8 @@ async def list_crawls(call: Call, query: CrawlsQuery) -> CrawlsReply:  # noqa: A
 
 async def show_crawl(call: Call, query: CrawlQuery) -> CrawlReply:
     """How one of them goes; it may be asked again and again."""
-    view = await call.service.crawls.look(query.crawl)
-    return CrawlReply(progress=view.progress.to_dict(), status=view.outcomes.status.to_dict())
+    view = await call.service.crawls.look(query.crawl, query.hosts)
+    return CrawlReply(**view.to_dict())
 
 
 RESOURCES = (

@@ -13,12 +13,13 @@ from markupsafe import Markup
 from manners._text import cut
 from manners.crawler.status import RUNNING, ListedCrawl, crawls_of
 from manners.crawler.stopping import stop_crawl
+from manners.report.looking import LiveCrawl
 from manners.web.live_parts import Controls, is_live, parts
 from manners.web.pages import PageLink
 from manners.web.problems import ServiceProblem
 from manners.web.rendering import page
 from manners.web.service import DEADLINE, SERVICE, Call, Service
-from manners.web.watching import CrawlWatch, LiveCrawl
+from manners.web.watching import CrawlWatch
 
 LINK = PageLink(40, "Crawls", "/crawls")
 CRAWL = "/crawls/{crawl:[0-9]{1,15}}"
