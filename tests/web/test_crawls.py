@@ -207,8 +207,8 @@ def test_streams_are_bounded_share_one_reader_and_end_with_the_service(tmp_path:
                         assert await stream.next() == "parts"
                     refused = await asker.get("/crawls/1/events")
                     assert (refused.status, refused.json["title"]) == (429, "Too Many Requests")
-                    assert b"manners_streams 3" in (await asker.get("/metrics")).body
-                while b"manners_streams 0" not in (await asker.get("/metrics")).body:
+                    assert b"manners_service_streams 3" in (await asker.get("/metrics")).body
+                while b"manners_service_streams 0" not in (await asker.get("/metrics")).body:
                     await asyncio.sleep(0.02)
                 reply = await other.get(asker.address + "crawls/1/events")
             # The service has ended, and the crawl goes on.
