@@ -58,6 +58,16 @@ def background(opened: AbstractAsyncContextManager[T]) -> Iterator[T]:
         held.result(timeout=60)
 
 
+def serious_of(results: Any) -> list[str]:
+    """What axe-core finds that keeps people from using a page."""
+    return [
+        f"{rule['id']}: {rule['help']}: {node['html'][:160]} {node['failureSummary'][:400]}"
+        for rule in results.response["violations"]
+        if rule["impact"] in ("serious", "critical")
+        for node in rule["nodes"]
+    ]
+
+
 class Tab:
     """A page, and what it did besides being shown."""
 
@@ -92,13 +102,7 @@ class Tab:
     def serious(self) -> list[str]:
         """What axe-core finds that keeps people from using the page as it is now."""
         axe: Any = pytest.importorskip("axe_playwright_python.sync_playwright")
-        found = axe.Axe().run(self.page).response["violations"]
-        return [
-            f"{rule['id']}: {rule['help']}: {node['html'][:160]} {node['failureSummary'][:400]}"
-            for rule in found
-            if rule["impact"] in ("serious", "critical")
-            for node in rule["nodes"]
-        ]
+        return serious_of(axe.Axe().run(self.page))
 
     @property
     def too_wide(self) -> list[str]:

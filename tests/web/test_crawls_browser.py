@@ -16,6 +16,7 @@ import pytest
 from tests.client.asking import run
 from tests.crawler import hostile
 from tests.faults.server import Site, by_path, page
+from tests.web.browser import serious_of
 from tests.web.crawling import crawling
 from tests.web.service import Asker, service
 
@@ -49,6 +50,11 @@ class Tab:
 
     async def open(self, path: str) -> None:
         await self.page.goto(self._address + path)
+
+    async def is_for_everybody(self) -> None:
+        """axe-core finds nothing serious in the page as it is now."""
+        axe: Any = pytest.importorskip("axe_playwright_python.async_playwright")
+        assert serious_of(await axe.Axe().run(self.page)) == [], self.page.url
 
     async def check(self) -> None:
         """Nothing ran, nobody else was asked, and the page is as wide as the window."""
@@ -113,7 +119,10 @@ def test_somebody_watches_a_crawl_and_stops_it(tmp_path: Path) -> None:
 def test_hostile_names_are_text_in_every_width_and_scheme(
     tmp_path: Path, width: int, scheme: str
 ) -> None:
-    """Titles, URLs, rules and files of a site run nothing, load nothing, and fit the window."""
+    """Titles, URLs, rules and files of a site run nothing, load nothing, and fit the window.
+
+    axe-core finds nothing serious in any of these pages.
+    """
     place = str(tmp_path / "crawl.db")
     hostile.made(place)
     answers = by_path({"/robots.txt": page(hostile.ROBOTS)})
@@ -133,9 +142,11 @@ def test_hostile_names_are_text_in_every_width_and_scheme(
                 opened = "for (const one of document.querySelectorAll('details')) one.open = 1"
                 await shown.page.evaluate(opened)
                 await shown.check()
+                await shown.is_for_everybody()
             await shown.open("/crawls/1/pages?state=done")
             await shown.page.locator("th a").nth(3).click()
             await shown.check()
+            await shown.is_for_everybody()
             await shown.open("/crawls/1/report")
             assert await shown.page.evaluate("window.hacked") is None
             assert shown.elsewhere == []
