@@ -39,20 +39,19 @@ class Safekeeping:
         self._keeper = None if function is None else Keeper(function, reporter)
         self._archive = archive
 
-    def wants(self, result: "FetchResult") -> bool:
-        """Whether a page has to wait."""
+    def may_take_long(self, result: "FetchResult") -> bool:
+        """Whether a page has to wait for `keep=`; an archive takes milliseconds."""
         page = result.page_for_reader
-        has_page = page is not None and page.may_be_kept
-        return self._archive is not None or (self._keeper is not None and has_page)
+        return self._keeper is not None and page is not None and page.may_be_kept
 
     async def keep(self, result: "FetchResult") -> None:
-        """WarcArchive what was received, durably; then call `keep=`, which may raise."""
+        """Archive what was received, durably; then call `keep=`, which may raise."""
         page, exchanges = result.page_for_reader, take_exchanges(result.page)
         if not result.page.may_be_kept:
             return
         if self._archive is not None:
             await self._archive.add(result.page, exchanges)
-        if self._keeper is not None and page is not None:
+        if self._keeper is not None and page is not None and page.may_be_kept:
             await self._keeper.keep(page)
 
     def expire(self) -> None:

@@ -425,10 +425,10 @@ class CrawlRun:
         page = result.page_for_reader
         if page is not None:
             self._results.expect(page)
-        if self._keeping.wants(result):
+        if self._keeping.may_take_long(result):
             self._report(request, result)  # meanwhile its host is asked for others
             self.look()
-            await self._keeping.keep(result)
+        await self._keeping.keep(result)
         self._apply(await self._frontier.finish(result))
         if result.page.state == "blocked":
             report_block(self._state, result.url, result.page.reason, self._clock())

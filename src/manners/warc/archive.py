@@ -6,7 +6,7 @@ import queue
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _BATCH = 256
 """Pages that are made durable at once, at most."""
+_LINGER = 0.005
+"""Seconds in which pages gather for a batch: each has a price, in switches of threads and fsync."""
 _STANDARD = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 _ATTEMPTS = 1_000
 """Names that are tried for a file, in case others of the same second exist."""
@@ -53,7 +55,7 @@ class WarcArchive:
     ) -> None:
         self._folder, self._name, self._max_size = folder, name, max_size
         self._about, self._clock = about, clock
-        self._records = PageRecords(lambda: str(uuid.uuid4()))
+        self._records = PageRecords(_names().__next__)
         self._queue: queue.SimpleQueue[_WarcJob | None] = queue.SimpleQueue()
         self._file: WarcFile | None = None
         self._thread: threading.Thread | None = None
@@ -102,6 +104,8 @@ class WarcArchive:
         while not is_over:
             jobs: list[_WarcJob] = []
             job = self._queue.get()
+            if job is not None:
+                time.sleep(_LINGER)
             while True:
                 if job is None:
                     is_over = True
@@ -196,6 +200,14 @@ def open_archive(settings: "Settings", name: str = "") -> WarcArchive:
             ("robots", f"{settings.profile}, as {identity.agent}, dialect {settings.dialect}"),
         ],
     )
+
+
+def _names() -> Iterator[str]:
+    """UUIDs (version 4); many at a time, because each call of the system costs as much."""
+    while True:
+        drawn = os.urandom(16 * 256)
+        for at in range(0, len(drawn), 16):
+            yield str(uuid.UUID(bytes=drawn[at : at + 16], version=4))
 
 
 def _resolve(futures: "Sequence[asyncio.Future[None]]", error: Exception | None) -> None:
