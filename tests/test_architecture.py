@@ -16,6 +16,7 @@ SOURCE = Path(manners.__file__).parent
 QUIET = [
     "_inflate",
     "_text",
+    "_unpack",
     "charset",
     "errors",
     "events",

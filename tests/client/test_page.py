@@ -10,9 +10,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import brotli
 import pytest
 
 from manners import AsyncClient, Page
+from manners._unpack import zstd
 from tests.client.asking import asking, rules, run, silence, site, slow, statuses, to
 from tests.faults.server import Call, Handler, Site, page
 
@@ -171,6 +173,8 @@ def zipped(encoding: str, pack: Callable[[bytes], bytes], body: bytes) -> Handle
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": partial(gzip.compress, mtime=0),
     "deflate": partial(zlib.compress, level=9),
+    "br": brotli.compress,
+    "zstd": zstd.compress,
 }
 
 
@@ -179,7 +183,9 @@ def test_a_compressed_body_is_decompressed(encoding: str) -> None:
     """It is what was asked for, and offered."""
     found, server = fetched(zipped(encoding, PACKERS[encoding], b"hello " * 1000))
     assert (found.body, found.complete) == (b"hello " * 1000, True)
-    assert server.log[-1].headers["accept-encoding"] == "gzip, deflate"
+    offered = {visit.path: visit.headers["accept-encoding"] for visit in server.log}
+    assert offered["/page"] == "gzip, deflate, br, zstd"
+    assert offered["/robots.txt"] == "gzip, deflate"
 
 
 @pytest.mark.parametrize("encoding", PACKERS)

@@ -3,11 +3,15 @@
 import asyncio
 import gzip
 import zlib
+from collections.abc import Callable
+from itertools import islice
 
+import brotli
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from manners._unpack import Unbrotli, Unzstd, zstd
 from manners.net.bodies import decoder
 from manners.net.messages import Get, Unreachable
 from tests.net.exchanges import answer_with, cause, exchange, ok, opened
@@ -34,6 +38,9 @@ BODIES = {
     "deflate": ("deflate", zlib.compress(TEXT)),
     "deflate, level 0": ("deflate", zlib.compress(TEXT, 0)),
     "deflate, bare": ("deflate", bare(TEXT)),
+    "brotli": ("br", brotli.compress(TEXT)),
+    "zstd": ("zstd", zstd.compress(TEXT)),
+    "zstd, two frames": ("zstd", zstd.compress(TEXT[:50]) + zstd.compress(TEXT[50:])),
 }
 bodies = pytest.mark.parametrize(("encoding", "body"), BODIES.values(), ids=BODIES)
 
@@ -84,7 +91,7 @@ def test_a_body_is_read_up_to_its_limit(encoding: str, body: bytes, more: int) -
     assert (reply.body, reply.complete) == (TEXT[:limit], more >= 0)
 
 
-@given(st.binary(max_size=300), st.integers(0, 310), st.integers(1, 40), st.sampled_from(range(4)))
+@given(st.binary(max_size=300), st.integers(0, 310), st.integers(1, 40), st.sampled_from(range(6)))
 def test_limits_and_pieces_do_not_mix(data: bytes, limit: int, size: int, form: int) -> None:
     """However a body is squeezed, cut and bounded, what comes out is its beginning."""
     encoding, body = [
@@ -92,6 +99,8 @@ def test_limits_and_pieces_do_not_mix(data: bytes, limit: int, size: int, form: 
         ("gzip", gzip.compress(data[:100]) + gzip.compress(data[100:])),
         ("deflate", zlib.compress(data)),
         ("deflate", bare(data)),
+        ("br", brotli.compress(data)),
+        ("zstd", zstd.compress(data[:100]) + zstd.compress(data[100:])),
     ][form]
     decode, out = decoder(encoding), b""
     for at in range(0, len(body), size):
@@ -103,11 +112,38 @@ def test_limits_and_pieces_do_not_mix(data: bytes, limit: int, size: int, form: 
     assert out == data[: limit + 1]
 
 
-def test_a_bomb_is_not_unfolded() -> None:
+@pytest.mark.parametrize(
+    ("encoding", "pack"),
+    [("gzip", gzip.compress), ("br", brotli.compress), ("zstd", zstd.compress)],
+)
+def test_a_bomb_is_not_unfolded(encoding: str, pack: Callable[[bytes], bytes]) -> None:
     """A megabyte of zeros in a kilobyte is read as far as was asked, and no further."""
-    bomb = gzip.compress(bytes(10_000_000))
-    reply = ok(exchange(answer_with(bomb, "Content-Encoding: gzip"), max_bytes=1000)[0])
+    bomb = pack(bytes(10_000_000))
+    reply = ok(exchange(answer_with(bomb, f"Content-Encoding: {encoding}"), max_bytes=1000)[0])
     assert (reply.body, reply.complete) == (bytes(1000), False)
+
+
+BOMB = bytes(20_000_000)
+
+
+@pytest.mark.parametrize(
+    ("stream", "bomb"),
+    [(Unbrotli(), brotli.compress(BOMB, quality=3)), (Unzstd(9), zstd.compress(BOMB))],
+    ids=["brotli", "zstd"],
+)
+def test_a_bomb_takes_no_memory(stream: Unbrotli | Unzstd, bomb: bytes) -> None:
+    """No call of a library gives much more than is wanted, whatever a chunk would become."""
+    sizes = [len(piece) for piece in islice(stream.feed(bomb, 1000), 20)]
+    assert len(sizes) == 20
+    assert max(sizes) <= 65_536
+
+
+def test_a_window_that_is_too_large_is_refused() -> None:
+    """A few bytes could ask for gigabytes of memory (RFC 9659)."""
+    stream = zstd.ZstdCompressor(options={zstd.CompressionParameter.window_log: 27})
+    large = stream.compress(TEXT) + stream.flush()
+    reply, _ = exchange(answer_with(large, "Content-Encoding: zstd"))
+    assert cause(reply) == "bad content-encoding"
 
 
 @pytest.mark.parametrize("limit", [0, 1, 2])
@@ -121,7 +157,7 @@ def test_small_limits_hold(limit: int) -> None:
 
 def test_an_empty_body_needs_no_decompression() -> None:
     """Some servers say gzip about nothing."""
-    for encoding in ("gzip", "deflate"):
+    for encoding in ("gzip", "deflate", "br", "zstd"):
         reply, _ = exchange(answer_with(b"", f"Content-Encoding: {encoding}"))
         assert (ok(reply).body, ok(reply).complete) == (b"", True)
 
@@ -141,6 +177,13 @@ def test_an_empty_body_needs_no_decompression() -> None:
         ("deflate", zlib.compress(TEXT)[:-1]),
         ("deflate", bare(TEXT)[:-1]),
         ("deflate", bare(TEXT) + b"garbage"),
+        ("br", brotli.compress(TEXT)[:-1]),
+        ("br", brotli.compress(TEXT) + b"garbage"),
+        ("br, gzip", gzip.compress(brotli.compress(TEXT))),
+        ("zstd", TEXT),
+        ("zstd", zstd.compress(TEXT)[:-1]),
+        ("zstd", zstd.compress(TEXT) + b"garbage"),
+        ("zstd", zstd.compress(b"") * 200 + zstd.compress(TEXT)),
     ],
 )
 def test_a_body_that_is_not_what_it_says(encoding: str, body: bytes) -> None:

@@ -30,6 +30,7 @@ def next_request(
         # Nobody knows whether one that was lost on a kept connection was carried out.
         chain.needs_fresh_connection or method not in ("GET", "HEAD"),
         body,
+        all_encodings=True,
     )
 
 

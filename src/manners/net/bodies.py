@@ -6,12 +6,15 @@ from collections.abc import AsyncIterator
 import aiohttp
 
 from manners._inflate import DEFLATE, GZIP, Inflater
+from manners._unpack import HAS_BROTLI, HAS_ZSTD, Unbrotli, UnpackError, Unzstd
 from manners.net.capture import Capture
 from manners.net.departures import ConnectionLost
 
 _CHUNK = 65_536
 _MEMBERS = 100
 """Members of one gzip body: more than one is rare, an endless row of empty ones an attack."""
+ENCODINGS = ", ".join(["gzip", "deflate", *["br"] * HAS_BROTLI, *["zstd"] * HAS_ZSTD])
+"""What is offered for pages: brotli and zstd where their libraries are installed."""
 
 
 class Undecodable(Exception):
@@ -101,6 +104,31 @@ class Compressed(Plain):
             raise Undecodable
 
 
+class Unpacked(Plain):
+    """A body in brotli or zstd."""
+
+    def __init__(self, stream: Unbrotli | Unzstd) -> None:
+        self._stream, self._is_empty = stream, True
+
+    def feed(self, chunk: bytes, room: int) -> bytes:
+        """What a chunk decodes to, up to `room` bytes."""
+        self._is_empty = self._is_empty and not chunk
+        out = bytearray()
+        try:
+            for piece in self._stream.feed(chunk, max(min(room, _CHUNK), 1)):
+                out += piece
+                if len(out) >= room:
+                    break
+        except UnpackError:
+            raise Undecodable from None
+        return bytes(out[:room])
+
+    def end(self) -> None:
+        """Raise `Undecodable` if the body is incomplete."""
+        if not (self._is_empty or self._stream.is_complete):
+            raise Undecodable
+
+
 def decoder(encoding: str) -> Plain:
     """What decodes a Content-Encoding."""
     match encoding.strip().lower():
@@ -110,4 +138,8 @@ def decoder(encoding: str) -> Plain:
             return Compressed(GZIP)
         case "deflate":
             return Compressed(DEFLATE)
+        case "br" if HAS_BROTLI:
+            return Unpacked(Unbrotli())
+        case "zstd" if HAS_ZSTD:
+            return Unpacked(Unzstd(_MEMBERS))
     raise Undecodable  # not one that we offered

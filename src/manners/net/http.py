@@ -27,7 +27,7 @@ try:
     from multidict import istr
     from yarl import URL
 
-    from manners.net.bodies import pieces, read_body
+    from manners.net.bodies import ENCODINGS, pieces, read_body
     from manners.net.capture import Capture, exchange_of
     from manners.net.connecting import guarded_connector, tls_trusting, tls_with
     from manners.net.cookies import Cookies
@@ -181,8 +181,10 @@ class Http:
             raise RefusedAddress(host(url))
         headers: Mapping[str, str] | None = get.headers or None
         logins, tls = self._of_origins
-        if logins and (login := logins.get(origin(url))) and not _has_login(get.headers):
+        if logins and (login := logins.get(origin(url))) and not _has(get.headers, "authorization"):
             headers = {**login, **get.headers}
+        if get.all_encodings and not _has(get.headers, "accept-encoding"):
+            headers = {"Accept-Encoding": ENCODINGS, **(headers or {})}
         if self._from_file is not None:
             headers = _with_cookies(headers or {}, self._from_file.header(url, time.time()))
         return self._session(get.fresh).request(
@@ -365,8 +367,8 @@ def _with_cookies(headers: Mapping[str, str], cookies: str) -> Mapping[str, str]
     return {**headers, name: "; ".join(filter(None, (headers.get(name), cookies)))}
 
 
-def _has_login(headers: Mapping[str, str]) -> bool:
-    return any(name.lower() == "authorization" for name in headers)
+def _has(headers: Mapping[str, str], wanted: str) -> bool:
+    return any(name.lower() == wanted for name in headers)
 
 
 def _basic(name: str, password: str) -> dict[str, str]:

@@ -31,6 +31,8 @@ class Get(NamedTuple):
     """Use a new connection, because one that was kept open turned out to be closed."""
     body: bytes = b""
     """What a form sends."""
+    all_encodings: bool = False
+    """Offer brotli and zstd, too, where they can be read; otherwise only gzip and deflate."""
 
 
 class Exchange(NamedTuple):

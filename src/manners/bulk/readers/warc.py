@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 
 from manners._inflate import DEFLATE, GZIP, Inflater
+from manners._unpack import HAS_BROTLI, HAS_ZSTD, Unbrotli, UnpackError, Unzstd
 from manners.bulk.readers import damaged, files_below, has_files, magic
 from manners.bulk.records import (
     MAX_BODY,
@@ -39,6 +40,7 @@ _MAX_HEAD = 262_144
 _MAX_SENT = MAX_BODY + 65_536
 """Bytes of a body as it was sent, with the lengths of its chunks."""
 _PIECE = 16_384
+_MEMBERS = 100
 _LENGTH = re.compile(rb"(?im)^content-length[ \t]*:[ \t]*([0-9]{1,18})").search
 _STATUS = re.compile(rb"HTTP/[0-9](?:\.[0-9])?[ \t]+([0-9]{3})(?![0-9])", re.IGNORECASE).match
 _HEADER = re.compile(
@@ -254,14 +256,24 @@ def _decoded(body: bytes, headers: dict[bytes, bytes]) -> tuple[bytes | None, bo
         if not body.startswith(b"\x1f\x8b"):  # as in old files of Common Crawl
             return body, complete
         return _inflated(body, GZIP)
-    plain = _is_text(body)
-    if encoding == b"deflate" and not plain:
-        return _inflated(body, DEFLATE)
-    return (body, complete) if plain else (None, False)
+    if _is_text(body):
+        return body, complete
+    return _decompressed(body, encoding)
+
+
+def _decompressed(body: bytes, encoding: bytes) -> tuple[bytes | None, bool]:
+    match encoding:
+        case b"deflate":
+            return _inflated(body, DEFLATE)
+        case b"br" if HAS_BROTLI:
+            return _unpacked(body, Unbrotli())
+        case b"zstd" if HAS_ZSTD:
+            return _unpacked(body, Unzstd(_MEMBERS))
+    return None, False
 
 
 def _inflated(body: bytes, window: int) -> tuple[bytes | None, bool]:
-    inflater, out = Inflater(window, max_members=100), bytearray()
+    inflater, out = Inflater(window, max_members=_MEMBERS), bytearray()
     for piece in inflater.feed(body, MAX_BODY + 1):
         out += piece
         if len(out) > MAX_BODY:
@@ -269,6 +281,18 @@ def _inflated(body: bytes, window: int) -> tuple[bytes | None, bool]:
     if inflater.problem:
         return None, False
     return bytes(out), inflater.is_complete
+
+
+def _unpacked(body: bytes, stream: Unbrotli | Unzstd) -> tuple[bytes | None, bool]:
+    out = bytearray()
+    try:
+        for piece in stream.feed(body, _PIECE):
+            out += piece
+            if len(out) > MAX_BODY:
+                return bytes(out[: MAX_BODY + 1]), False
+    except UnpackError:
+        return None, False
+    return bytes(out), stream.is_complete
 
 
 def _is_text(body: bytes) -> bool:
