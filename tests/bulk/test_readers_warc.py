@@ -7,8 +7,10 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+import brotli
 import pytest
 
+from manners._unpack import zstd
 from manners.bulk import readers
 from manners.bulk.readers.warc import NOT_HTTP, UNDECODABLE
 from manners.bulk.records import MAX_BODY, NO_ORIGIN, RECORDS, BulkError, Problems
@@ -99,6 +101,8 @@ def test_what_old_files_say_about_decoded_bodies_is_not_believed(tmp_path: Path)
         ("x-gzip", gzip.compress(BODY)),
         ("deflate", zlib.compress(BODY)),
         ("deflate", zlib.compress(BODY)[2:-4]),
+        ("br", brotli.compress(BODY, quality=5)),
+        ("zstd", zstd.compress(BODY)),
         ("identity", BODY),
     ],
 )
