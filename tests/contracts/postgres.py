@@ -56,7 +56,9 @@ class Postgres:
         self._numbers = itertools.count(1)
         self._folder = Path(tempfile.mkdtemp(prefix="manners-postgres-"))
         self._is_root = os.geteuid() == 0
-        self._bin = installed / "bin"
+        self.programs = installed / "bin"
+        """Where `pg_dump` and the like are."""
+        self._bin = self.programs
         if self._is_root:
             self._folder.chmod(0o755)
             # Libraries are found from where the binaries are: the folders keep their places.
