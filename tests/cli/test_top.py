@@ -18,12 +18,13 @@ import pytest
 
 from manners import Settings
 from manners.cli.overview import STATES, Screen
-from manners.cli.snapshots import HOSTS, HostLine, ServiceSource, SourceReader
+from manners.cli.snapshots import HOSTS, HostLine, ServiceSource, SourceReader, StoreSource
 from manners.store.database import Store
 from manners.web.service import Serving
 from manners.web.serving import listening
 from tests.cli.running import Run, runner
 from tests.client.asking import run, settings
+from tests.contracts.postgres import Postgres
 from tests.crawler import hostile
 from tests.web.service import TOKEN, service
 
@@ -120,6 +121,27 @@ def test_a_service_that_goes_away_is_waited_for(place: str) -> None:
         await asyncio.to_thread(source.close)
 
     run(look)
+
+
+def test_a_database_that_goes_away_is_waited_for() -> None:
+    """The numbers of before stay, and it goes on when the server is back; the same at the start."""
+    with Postgres() as server:
+        place, own = server.database(), Settings(server_timeout=5.0)
+        hostile.made(place)
+        sources = StoreSource(place, None, own), StoreSource(place, None, own)
+        seen, late = map(SourceReader, sources)
+        seen.look()
+        server.kill()
+        for reader in (seen, late):
+            reader.look()
+            assert "connection" in reader.problem
+            assert reader.failure is None
+        assert seen.snapshot is not None
+        server.start()
+        seen.look()
+        assert (seen.problem, seen.failure) == ("", None)
+        for source in sources:
+            source.close()
 
 
 def test_what_is_no_service_of_ours_is_said() -> None:
