@@ -150,9 +150,11 @@ def test_what_is_no_domain_is_still_an_error(typed: str) -> None:
     ids=" ".join,
 )
 def test_every_command_that_takes_a_url_takes_a_bare_domain(
-    run: Run, site: Site, words: list[str]
+    run: Run, site: Site, words: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`127.0.0.1:PORT` is as good as `http://127.0.0.1:PORT/`."""
+    for limit in ("CONNECT", "READ", "TOTAL"):  # however busy the machine is
+        monkeypatch.setenv(f"MANNERS_{limit}_TIMEOUT", "60")
     bare = site.url().removeprefix("http://").rstrip("/")
     if words[0] == "cache":
         assert run("check", bare, "--cache", "cache.db").code == 0

@@ -22,7 +22,7 @@ def material_of(page: Page) -> Material:
     """The sources of a page that was fetched; with `dataclasses.replace`, other files join them.
 
     >>> from manners.client.page import Hop
-    >>> from manners.robots.verdict import Verdict
+    >>> from manners.robots.verdict import Reason, Verdict
     >>> hop = Hop("https://example.com/", True, Verdict(True, Reason.NO_GROUP), 200)
     >>> page = Page("https://example.com/", (hop,), {"x-robots-tag": "noai\\nnoindex"})
     >>> material_of(page).headers

@@ -16,6 +16,7 @@ export class VerdictTable {
   #open;
   #buttons = [];
   #labels = "";
+  #others = null;
   #at = [0, 0];
 
   // `select` is called with row and column; `open` when somebody wants to see the line itself.
@@ -35,19 +36,25 @@ export class VerdictTable {
     this.#at = place; // there may be no such cell yet
   }
 
-  // Shows the answer for some agents; cells stay where they are if their labels do.
-  show(agents, rows) {
+  // Shows the answer to a question about some agents; cells stay where they are if their labels do.
+  show(agents, rows, question) {
     const labels = JSON.stringify([agents, rows.map((row) => row.url)]);
     if (labels !== this.#labels) this.#build(agents, rows);
     this.#labels = labels;
     rows.forEach((row, down) => {
       row.cells.forEach((cell, across) => fill(this.#buttons[down][across], cell, agents[across], row.url));
     });
+    if (this.#others?.question === question) this.#mark(this.#others.rows); // engines were quicker
     this.#choose(...this.#at, false);
   }
 
-  // Marks the cells in which other engines give another verdict.
-  showEngines(rows) {
+  // Marks the cells in which other engines give another verdict, by their answer to a question.
+  showEngines(rows, question) {
+    this.#others = { rows, question };
+    this.#mark(rows);
+  }
+
+  #mark(rows) {
     rows.forEach((row, down) => {
       row.forEach((names, across) => {
         const button = this.#buttons[down]?.[across];

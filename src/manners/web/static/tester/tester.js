@@ -140,7 +140,7 @@ class Tester {
     const quiet = () => {}; // the table tells what is wrong with a question
     const question = (name, show, fail = quiet) => new Latest((values) => ask(name, values), show, fail);
     this.verdicts = question("verdicts", (answer, values) => this.#showVerdicts(answer, values), (error) => this.trouble(error.message));
-    this.engines = question("engines", (answer) => this.table.showEngines(answer.rows));
+    this.engines = question("engines", (answer, values) => this.table.showEngines(answer.rows, values));
     this.overview = question("overview", (answer) => showOverview(parts.overview, editor, answer));
     this.why = question("rules", (answer) => showWhy(parts.why, editor, answer));
     this.usage = question("usage", (answer) => showUsage(parts.usage, editor, answer));
@@ -150,7 +150,7 @@ class Tester {
 
   #showVerdicts(answer, values) {
     this.rows = answer.rows;
-    this.table.show(values.agents, answer.rows);
+    this.table.show(values.agents, answer.rows, values);
     if (!answer.rows.length || !values.agents.length) {
       const hint = make("p.none", {}, "Choose a cell of the table to see why.");
       this.parts.why.replaceChildren(hint);
