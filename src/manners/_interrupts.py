@@ -34,6 +34,16 @@ def handling(handler: Callable[[], object], *numbers: signal.Signals) -> Iterato
             signal.signal(number, previous)
 
 
+@contextmanager
+def defaulting(number: signal.Signals) -> Iterator[None]:
+    """A signal does what it does without a handler."""
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
 def ignore_interrupts() -> None:
     """Leave Ctrl-C, which on a terminal reaches every process of its group, to another process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)

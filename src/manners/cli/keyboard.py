@@ -6,11 +6,11 @@ import signal
 import sys
 import termios
 import tty
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from manners._interrupts import ENDING, handling
+from manners._interrupts import ENDING, defaulting, handling
 
 _MAX_KEYS = 256
 """Bytes that are read at a time."""
@@ -82,7 +82,7 @@ class Keyboard:
         if self._is_stopping:
             self._is_stopping = False
             self._give_back()
-            with _default(signal.SIGTSTP):
+            with defaulting(signal.SIGTSTP):
                 signal.raise_signal(signal.SIGTSTP)  # goes on here at SIGCONT
             self._take()
         elif self._is_resumed:  # from a stop that could not be handled; a shell has had the screen
@@ -117,13 +117,3 @@ def plain_keys(typed: str) -> str:
         else:
             keys, rest = keys + rest[0], rest[1:]
     return keys
-
-
-@contextmanager
-def _default(number: signal.Signals) -> Iterator[None]:
-    """A signal does what it does without a handler."""
-    before: Callable[..., Any] | int | None = signal.signal(number, signal.SIG_DFL)
-    try:
-        yield
-    finally:
-        signal.signal(number, before)
