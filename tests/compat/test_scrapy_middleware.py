@@ -92,62 +92,70 @@ def crowd(first: Handler = OK, **more: Any) -> Crawl:
     return Crawl(by_path({"/robots.txt": OPEN}, counted(first)), paths, at_once=True, **more)
 
 
-CRAWLS = {
-    "rules": Crawl(site(CLOSED, go=to("/closed")), ("/open", "/closed", "/go")),
-    "503": Crawl(site(page(b"User-agent: *", 503)), ("/open", "/open")),
-    "open profile": Crawl(
-        site(page(status=503)), ("/open",), manners={"profile": "open", "initial_backoff": 0.05}
-    ),
-    "delay": Crawl(
-        site(rules("Crawl-delay: 1")),
-        ("/0", "/1", "/2", "/3", "/4"),
-        at_once=True,
-        settings={
-            "AUTOTHROTTLE_ENABLED": True,
-            "AUTOTHROTTLE_START_DELAY": 0.1,
-            "DOWNLOAD_DELAY_JITTER": 1.0,
-        },
-    ),
-    "busy": Crawl(
-        by_path({"/robots.txt": rules("Crawl-delay: 0.5")}, in_turn(BUSY, page(b"ok"))),
-        ("/0", "/1", "/2", "/3"),
-        at_once=True,
-        settings={"CONCURRENT_REQUESTS_PER_DOMAIN": 1},  # none is on its way when a reply comes
-    ),
-    "deferred": Crawl(site(rules("Crawl-delay: 3600")), ("/0", "/1")),
-    "retry later": Crawl(
-        site(busy=page(b"", 503, [("Retry-After", "3600")])),
-        ("/busy", "/1"),
-        settings={"RETRY_ENABLED": False},
-    ),
-    "own rules": Crawl(site(CLOSED), ("/closed", "/out/a"), manners={"exclude": ["/out/"]}),
-    "not asked": Crawl(site(CLOSED), ("/closed",), meta={"dont_obey_robotstxt": True}),
-    "no http": Crawl(site(CLOSED), ("data:,hello",)),
-    "agent": Crawl(
-        site(page(b"User-agent: Named\nDisallow: /named\n\nUser-agent: *\nDisallow: /other")),
-        ("/named", "/other"),
-        settings={"ROBOTSTXT_USER_AGENT": "Named", "USER_AGENT": "Sent/1.0"},
-    ),
-    "guard": Crawl(site(), ("/open",), manners={"allow_private": False}),
-    "own delay": Crawl(site(rules("Crawl-delay: 0.2")), ("/0",), settings={"DOWNLOAD_DELAY": 0.5}),
-    "usage": Crawl(
-        site(rules("Content-Usage: train-ai=n"), page=page(HTML, 200, HTML_HEADERS)),
-        ("/page",),
-        settings={"MANNERS_USAGE": True},
-    ),
-    "another host": Crawl(site(CLOSED), ("/open",), headers={"Host": "other.example"}),
-}
-CROWDS = {
-    "crowd": crowd(),
-    "crowd after a pause": crowd(BUSY),
-    "one at a time": crowd(settings={"CONCURRENT_REQUESTS_PER_DOMAIN": 1}),
-    "four at a time": crowd(manners={"concurrency": 4}),
-    "four of this host": crowd(manners={"hosts": {"127.0.9.5": {"concurrency": 4}}}),
-    "fewer than it may": crowd(
-        manners={"concurrency": 9}, settings={"CONCURRENT_REQUESTS_PER_DOMAIN": 3}
-    ),
-    "Scrapy alone": crowd(manners=None, settings={"CONCURRENT_REQUESTS_PER_DOMAIN": 2}),
-}
+def all_crawls() -> dict[str, Crawl]:
+    """Made anew each time: sites count what they have answered."""
+    return {
+        "rules": Crawl(site(CLOSED, go=to("/closed")), ("/open", "/closed", "/go")),
+        "503": Crawl(site(page(b"User-agent: *", 503)), ("/open", "/open")),
+        "open profile": Crawl(
+            site(page(status=503)), ("/open",), manners={"profile": "open", "initial_backoff": 0.05}
+        ),
+        "delay": Crawl(
+            site(rules("Crawl-delay: 1")),
+            ("/0", "/1", "/2", "/3", "/4"),
+            at_once=True,
+            settings={
+                "AUTOTHROTTLE_ENABLED": True,
+                "AUTOTHROTTLE_START_DELAY": 0.1,
+                "DOWNLOAD_DELAY_JITTER": 1.0,
+            },
+        ),
+        "busy": Crawl(
+            by_path({"/robots.txt": rules("Crawl-delay: 0.5")}, in_turn(BUSY, page(b"ok"))),
+            ("/0", "/1", "/2", "/3"),
+            at_once=True,
+            settings={"CONCURRENT_REQUESTS_PER_DOMAIN": 1},  # none is on its way when a reply comes
+        ),
+        "deferred": Crawl(site(rules("Crawl-delay: 3600")), ("/0", "/1")),
+        "retry later": Crawl(
+            site(busy=page(b"", 503, [("Retry-After", "3600")])),
+            ("/busy", "/1"),
+            settings={"RETRY_ENABLED": False},
+        ),
+        "own rules": Crawl(site(CLOSED), ("/closed", "/out/a"), manners={"exclude": ["/out/"]}),
+        "not asked": Crawl(site(CLOSED), ("/closed",), meta={"dont_obey_robotstxt": True}),
+        "no http": Crawl(site(CLOSED), ("data:,hello",)),
+        "agent": Crawl(
+            site(page(b"User-agent: Named\nDisallow: /named\n\nUser-agent: *\nDisallow: /other")),
+            ("/named", "/other"),
+            settings={"ROBOTSTXT_USER_AGENT": "Named", "USER_AGENT": "Sent/1.0"},
+        ),
+        "guard": Crawl(site(), ("/open",), manners={"allow_private": False}),
+        "own delay": Crawl(
+            site(rules("Crawl-delay: 0.2")), ("/0",), settings={"DOWNLOAD_DELAY": 0.5}
+        ),
+        "usage": Crawl(
+            site(rules("Content-Usage: train-ai=n"), page=page(HTML, 200, HTML_HEADERS)),
+            ("/page",),
+            settings={"MANNERS_USAGE": True},
+        ),
+        "another host": Crawl(site(CLOSED), ("/open",), headers={"Host": "other.example"}),
+    }
+
+
+def all_crowds() -> dict[str, Crawl]:
+    """Crawls that want many pages at once."""
+    return {
+        "crowd": crowd(),
+        "crowd after a pause": crowd(BUSY),
+        "one at a time": crowd(settings={"CONCURRENT_REQUESTS_PER_DOMAIN": 1}),
+        "four at a time": crowd(manners={"concurrency": 4}),
+        "four of this host": crowd(manners={"hosts": {"127.0.9.5": {"concurrency": 4}}}),
+        "fewer than it may": crowd(
+            manners={"concurrency": 9}, settings={"CONCURRENT_REQUESTS_PER_DOMAIN": 3}
+        ),
+        "Scrapy alone": crowd(manners=None, settings={"CONCURRENT_REQUESTS_PER_DOMAIN": 2}),
+    }
 
 
 @pytest.fixture(scope="module")
@@ -157,12 +165,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def crawls(place: Path) -> dict[str, Crawled]:
-    return crawled(CRAWLS, place)
+    return crawled(all_crawls(), place)
 
 
 @pytest.fixture(scope="module")
 def crowds(place: Path) -> dict[str, Crawled]:
-    return crawled(CROWDS, place)
+    return crawled(all_crowds(), place)
 
 
 def crawled(crawls: dict[str, Crawl], place: Path) -> dict[str, Crawled]:
