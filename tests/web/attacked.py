@@ -4,6 +4,7 @@ It prints its address, and ends when its standard input does.
 """
 
 import asyncio
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -53,12 +54,21 @@ def attacked(store: str = "", idle_seconds: float = LIMITS.idle_seconds) -> Iter
             process.stdin.close()
 
 
+async def _collect() -> None:
+    """What only waits for the garbage collector is not lost: do not let it wait."""
+    while True:
+        await asyncio.sleep(0.5)
+        gc.collect()
+
+
 async def _serve(store: str, idle_seconds: float) -> None:
     settings = Settings(store=store or None)
     limits = replace(LIMITS, idle_seconds=idle_seconds)
     async with listening(settings, Serving(port=0, limits=limits)) as address:
         print(address, flush=True)
+        collecting = asyncio.create_task(_collect())
         await asyncio.to_thread(sys.stdin.read)
+        collecting.cancel()
 
 
 if __name__ == "__main__":
